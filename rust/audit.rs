@@ -1,0 +1,302 @@
+//! One row end to end: round trip, spans, causes, straddling tokens, and the exposure of a pipeline's own options.
+
+use crate::align::{self, Side, Span};
+use crate::cause::{Cause, Drift};
+use crate::decode::DecodeTrace;
+use crate::error::{Error, Result};
+use crate::provenance::{self, Provenance, Straddling};
+use crate::reencode::EncodeTrace;
+use crate::tokenizer::{Tokenizer, UNKNOWN};
+
+/// Options of a pipeline's decoding, measured as a second exposure under its own name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PipelineOptions {
+    /// Special tokens are dropped.
+    pub skip_special_tokens: bool,
+    /// Spaces before punctuation are dropped, as `transformers` does.
+    pub clean_up_tokenization_spaces: bool,
+}
+
+impl PipelineOptions {
+    /// Whether any is on.
+    pub fn any(self) -> bool {
+        self != Self::default()
+    }
+}
+
+/// A row to judge.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Row<'a> {
+    /// The sampled ids, [`UNKNOWN`] for an id outside the vocabulary.
+    pub ids: &'a [u32],
+    /// 0 or 1 per id.
+    pub mask: Option<&'a [u8]>,
+    /// Owner per id; by default the mask.
+    pub owners: Option<&'a [u8]>,
+    /// Number of prompt ids, where prompt and response were encoded apart.
+    pub join: Option<usize>,
+    /// The row lacks what stood before it.
+    pub lacks_context: bool,
+}
+
+/// Marks of a span.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Flags(pub u16);
+
+impl Flags {
+    /// The names of the flags, lowest bit first.
+    pub const NAMES: [&'static str; 5] = ["at_segment_join", "at_row_start", "head", "tail", "interior"];
+    /// It lies across the join of prompt and response.
+    pub const AT_SEGMENT_JOIN: u16 = 1;
+    /// It begins a row that lacks its context.
+    pub const AT_ROW_START: u16 = 2;
+    /// Invalid UTF-8 at the start of the text.
+    pub const HEAD: u16 = 4;
+    /// Invalid UTF-8 at the end of the text: usually a truncation.
+    pub const TAIL: u16 = 8;
+    /// Invalid UTF-8 in between.
+    pub const INTERIOR: u16 = 16;
+}
+
+/// A drift span with its cause.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Where.
+    pub span: Span,
+    /// Why.
+    pub cause: Cause,
+    /// Marks.
+    pub flags: Flags,
+}
+
+/// The exposure of a pipeline that decodes with its own options.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pipeline {
+    /// What its text encodes to.
+    pub ids: Vec<u32>,
+    /// First index at which that differs from the sampled ids.
+    pub first_diff: Option<usize>,
+    /// The first cause in order of precedence.
+    pub cause: Option<Cause>,
+    /// Positions of the ids that decoding dropped.
+    pub lost: Vec<usize>,
+}
+
+/// What became of a row.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RowAudit {
+    /// The re-encoded ids.
+    pub reencoded: Vec<u32>,
+    /// First index at which they differ from the sampled ones; `None` for a clean row.
+    pub first_diff: Option<usize>,
+    /// Whether the row drifts only because of spaces printed or added beside control tokens.
+    pub artefact: bool,
+    /// False where the re-encoded tokens cannot be placed on D.
+    pub located: bool,
+    /// Whether the sampled bytes are no UTF-8.
+    pub invalid_utf8: bool,
+    /// Bytes of D.
+    pub bytes: usize,
+    /// Bytes of text that were encoded to judge the row.
+    pub encoded_bytes: usize,
+    /// Positions of ids outside the vocabulary.
+    pub unknown: Vec<usize>,
+    /// The drift spans in order.
+    pub findings: Vec<Finding>,
+    /// Re-encoded tokens with bytes of both mask values.
+    pub straddling: Vec<Straddling>,
+    /// Re-encoded tokens with several owners but one mask value.
+    pub owner_crossing: usize,
+    /// Characters of D with several owners.
+    pub shared_characters: usize,
+    /// The second exposure, where it was asked for.
+    pub pipeline: Option<Pipeline>,
+}
+
+impl Tokenizer {
+    /// Judge one row.
+    ///
+    /// # Errors
+    /// [`Error::Reference`] where the reference fails on the row.
+    pub fn audit(&self, row: &Row<'_>, options: PipelineOptions) -> Result<RowAudit> {
+        let text = self.decode(row.ids, false)?;
+        let mut audit = RowAudit {
+            reencoded: self.encode(&text)?,
+            located: true,
+            bytes: text.len(),
+            encoded_bytes: text.len(),
+            unknown: positions(row.ids, |id| id == UNKNOWN),
+            ..RowAudit::default()
+        };
+        audit.first_diff = align::first_diff(row.ids, &audit.reencoded);
+        let owners = row.owners.or(row.mask);
+        let has_several_owners = owners.is_some_and(|owners| owners.iter().any(|owner| owner != &owners[0]));
+        let decoded =
+            if audit.first_diff.is_some() || has_several_owners { self.trace_decode(row.ids, &text) } else { None };
+        let byte_owner = match (&decoded, owners) {
+            (Some(decoded), Some(owners)) => provenance::owner_of_bytes(text.len(), &decoded.ranges, owners),
+            _ => Vec::new(),
+        };
+        if has_several_owners && !byte_owner.is_empty() {
+            audit.shared_characters = provenance::shared_characters(&text, &byte_owner);
+        }
+        if audit.first_diff.is_some() {
+            self.explain(row, &text, decoded.as_ref(), &byte_owner, &mut audit)?;
+        }
+        if options.any() {
+            audit.pipeline = Some(self.pipeline(row.ids, &audit, options)?);
+        }
+        Ok(audit)
+    }
+
+    /// Fill in why and where a drifting row drifts.
+    fn explain(
+        &self,
+        row: &Row<'_>,
+        text: &str,
+        decoded: Option<&DecodeTrace>,
+        byte_owner: &[i16],
+        audit: &mut RowAudit,
+    ) -> Result<()> {
+        let encoded = self.trace_encode(text)?;
+        audit.encoded_bytes += text.len();
+        let is_same = encoded.ids == audit.reencoded;
+        let sides = decoded.filter(|_| is_same && encoded.located).map(|decoded| {
+            (Side { ids: row.ids, ranges: &decoded.ranges }, Side { ids: &audit.reencoded, ranges: &encoded.ranges })
+        });
+        audit.located = sides.is_some();
+        let spans = match sides {
+            Some((sampled, reencoded)) => align::spans(sampled, reencoded),
+            None => align::unlocated_span(row.ids, &audit.reencoded).into_iter().collect(),
+        };
+        let runs = self.clean_runs(row.ids, &audit.reencoded, &mut audit.encoded_bytes)?;
+        audit.artefact = runs.all_clean;
+        audit.invalid_utf8 = decoded.is_some_and(|decoded| !decoded.invalid.is_empty());
+        // A trace that disagrees with the verdict places nothing, but the ids it is asked about are those of the verdict.
+        let encoded = EncodeTrace { ids: audit.reencoded.clone(), ..encoded };
+        let drift = Drift { tokenizer: self, ids: row.ids, decoded, encoded: &encoded, clean_runs: &runs.clean };
+        let causes = drift.causes(&spans);
+        audit.findings = spans
+            .into_iter()
+            .zip(causes)
+            .map(|(span, cause)| Finding { flags: flags(row, &drift, &span, cause, text.len()), span, cause })
+            .collect();
+        if audit.located && !byte_owner.is_empty() {
+            let byte_mask = match (row.mask, row.owners, decoded) {
+                (Some(mask), Some(_), Some(decoded)) => {
+                    Some(provenance::owner_of_bytes(text.len(), &decoded.ranges, mask))
+                }
+                (Some(_), ..) => Some(byte_owner.to_vec()),
+                _ => None,
+            };
+            (audit.straddling, audit.owner_crossing) =
+                provenance::straddling(&encoded.ranges, byte_mask.as_deref(), byte_owner);
+        }
+        Ok(())
+    }
+
+    /// The runs between borders that come back equal when decoded and encoded by themselves.
+    ///
+    /// Borders are the added tokens that leave the spaces beside them alone. There is nothing to separate without a
+    /// border, and nothing to conclude where other added tokens came back.
+    fn clean_runs(&self, sampled: &[u32], reencoded: &[u32], encoded_bytes: &mut usize) -> Result<CleanRuns> {
+        let is_added = |id: &&u32| self.added(**id).is_some();
+        let is_border = |id: u32| self.added(id).is_some_and(|added| added.is_border);
+        if !sampled.iter().any(|&id| is_border(id))
+            || !sampled.iter().filter(is_added).eq(reencoded.iter().filter(is_added))
+        {
+            return Ok(CleanRuns::default());
+        }
+        let mut runs = CleanRuns { all_clean: true, clean: Vec::new() };
+        let mut start = 0;
+        for run in sampled.split(|&id| is_border(id)) {
+            let text = self.decode(run, false)?;
+            *encoded_bytes += text.len();
+            if self.encode(&text)? == run {
+                runs.clean.push(start..start + run.len());
+            } else {
+                runs.all_clean = false;
+            }
+            start += run.len() + 1;
+        }
+        Ok(runs)
+    }
+
+    fn pipeline(&self, ids: &[u32], audit: &RowAudit, options: PipelineOptions) -> Result<Pipeline> {
+        let lost = if options.skip_special_tokens { positions(ids, |id| self.is_skipped(id)) } else { Vec::new() };
+        let raw = self.decode(ids, options.skip_special_tokens)?;
+        let text = if options.clean_up_tokenization_spaces { clean_up_spaces(&raw) } else { raw.clone() };
+        let reencoded = self.encode(&text)?;
+        let first_diff = align::first_diff(ids, &reencoded);
+        let own = [(!lost.is_empty(), Cause::SpecialSkipped), (text != raw, Cause::CleanupSpaces)];
+        let own = own.into_iter().filter_map(|(holds, cause)| holds.then_some(cause));
+        // A cause that the plain round trip shows already stays one here.
+        let plain = audit.findings.iter().map(|finding| finding.cause);
+        let cause = first_diff.map(|_| own.chain(plain).min().unwrap_or(Cause::Merge));
+        Ok(Pipeline { ids: reencoded, first_diff, cause, lost })
+    }
+
+    /// The text of a pipeline that decodes with its own options.
+    ///
+    /// # Errors
+    /// [`Error::Reference`] where the reference fails.
+    pub fn decode_with(&self, ids: &[u32], options: PipelineOptions) -> Result<String> {
+        let text = self.decode(ids, options.skip_special_tokens)?;
+        Ok(if options.clean_up_tokenization_spaces { clean_up_spaces(&text) } else { text })
+    }
+
+    /// Whose bytes and characters a row decodes to.
+    ///
+    /// # Errors
+    /// [`Error::Reference`] where the reference fails, or where its decoder cannot be traced.
+    pub fn provenance(&self, ids: &[u32], owners: Option<&[u8]>) -> Result<(String, Provenance)> {
+        let text = self.decode(ids, false)?;
+        let decoded = self
+            .trace_decode(ids, &text)
+            .ok_or_else(|| Error::reference("its decoder is of a kind whose bytes cannot be traced back to tokens"))?;
+        let provenance = Provenance::new(&text, &decoded.ranges, owners);
+        Ok((text, provenance))
+    }
+}
+
+#[derive(Default)]
+struct CleanRuns {
+    all_clean: bool,
+    clean: Vec<std::ops::Range<usize>>,
+}
+
+fn positions(ids: &[u32], mut holds: impl FnMut(u32) -> bool) -> Vec<usize> {
+    ids.iter().enumerate().filter(|(_, id)| holds(**id)).map(|(position, _)| position).collect()
+}
+
+fn flags(row: &Row<'_>, drift: &Drift<'_>, span: &Span, cause: Cause, bytes: usize) -> Flags {
+    let tokens = &span.sampled;
+    let mut flags = 0;
+    if row
+        .join
+        .is_some_and(|join| tokens.start < join && join < tokens.end || tokens.is_empty() && tokens.start == join)
+    {
+        flags |= Flags::AT_SEGMENT_JOIN;
+    }
+    if row.lacks_context && tokens.start == 0 {
+        flags |= Flags::AT_ROW_START;
+    }
+    if cause == Cause::InvalidUtf8 {
+        for at in drift.invalid(span) {
+            flags |= match at {
+                at if at.start == 0 => Flags::HEAD,
+                at if at.end == bytes => Flags::TAIL,
+                _ => Flags::INTERIOR,
+            };
+        }
+    }
+    Flags(flags)
+}
+
+/// `clean_up_tokenization` of `transformers`.
+fn clean_up_spaces(text: &str) -> String {
+    [(" .", "."), (" ?", "?"), (" !", "!"), (" ,", ","), (" ' ", "'"), (" n't", "n't"), (" 'm", "'m"), (" 's", "'s")]
+        .into_iter()
+        .chain([(" 've", "'ve"), (" 're", "'re")])
+        .fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+}

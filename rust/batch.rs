@@ -1,0 +1,191 @@
+//! Many rows as ragged arrays, over threads that live no longer than the call.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::audit::{PipelineOptions, Row, RowAudit};
+use crate::error::{Error, Result, panic_message};
+use crate::provenance::Provenance;
+use crate::tokenizer::Tokenizer;
+
+/// Ids of any of the widths that arrays of them come in.
+#[derive(Debug, Clone, Copy)]
+pub enum Ids<'a> {
+    /// 64 bits, signed.
+    I64(&'a [i64]),
+    /// 32 bits, signed.
+    I32(&'a [i32]),
+    /// 32 bits, unsigned.
+    U32(&'a [u32]),
+}
+
+impl Ids<'_> {
+    /// Number of ids of all rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::I64(ids) => ids.len(),
+            Self::I32(ids) => ids.len(),
+            Self::U32(ids) => ids.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The ids of one row as the tokenizer knows them. Each is read once, so an array that changes meanwhile gives some
+    /// verdict, never a fault.
+    pub(crate) fn row(&self, tokenizer: &Tokenizer, range: std::ops::Range<usize>) -> Vec<u32> {
+        match self {
+            Self::I64(ids) => ids[range].iter().map(|&id| tokenizer.known(id)).collect(),
+            Self::I32(ids) => ids[range].iter().map(|&id| tokenizer.known(id.into())).collect(),
+            Self::U32(ids) => ids[range].iter().map(|&id| tokenizer.known(id.into())).collect(),
+        }
+    }
+}
+
+/// Rows end to end: row `i` is `ids[offsets[i]..offsets[i + 1]]`, and the other arrays run along with `ids`.
+#[derive(Debug, Clone)]
+pub struct Batch<'a> {
+    ids: Ids<'a>,
+    offsets: Vec<usize>,
+    /// 0 or 1 per id.
+    mask: Option<&'a [u8]>,
+    /// Owner per id; by default the mask.
+    owners: Option<&'a [u8]>,
+    /// Number of prompt ids per row, negative for none.
+    joins: Option<&'a [i64]>,
+    /// Per row, whether it lacks what stood before it.
+    row_start: Option<&'a [bool]>,
+}
+
+impl<'a> Batch<'a> {
+    /// Check that the arrays fit together.
+    ///
+    /// # Errors
+    /// [`Error::Ragged`] where `offsets` do not tile `ids` or an array has another length.
+    pub fn new(ids: Ids<'a>, offsets: &[i64]) -> Result<Self> {
+        let offsets: Option<Vec<usize>> = offsets.iter().map(|&offset| usize::try_from(offset).ok()).collect();
+        let offsets = offsets
+            .filter(|offsets| offsets.first() == Some(&0) && offsets.last() == Some(&ids.len()) && offsets.is_sorted())
+            .ok_or_else(|| {
+                let len = ids.len();
+                Error::Ragged(format!(
+                    "offsets must rise from 0 to the number of ids ({len}), one more entry than rows"
+                ))
+            })?;
+        Ok(Self { ids, offsets, mask: None, owners: None, joins: None, row_start: None })
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Give every id its mask value.
+    ///
+    /// # Errors
+    /// [`Error::Ragged`] for another length or a value that is neither 0 nor 1.
+    pub fn with_mask(mut self, mask: Option<&'a [u8]>) -> Result<Self> {
+        check_length("mask", mask, self.ids.len())?;
+        if let Some(at) = mask.and_then(|mask| mask.iter().position(|&value| value > 1)) {
+            return Err(Error::Ragged(format!("mask must be 0 or 1 everywhere, position {at} is not")));
+        }
+        self.mask = mask;
+        Ok(self)
+    }
+
+    /// Give every id its owner.
+    ///
+    /// # Errors
+    /// [`Error::Ragged`] for another length.
+    pub fn with_owners(mut self, owners: Option<&'a [u8]>) -> Result<Self> {
+        check_length("owners", owners, self.ids.len())?;
+        self.owners = owners;
+        Ok(self)
+    }
+
+    /// Say where prompt and response meet, and which rows lack their context.
+    ///
+    /// # Errors
+    /// [`Error::Ragged`] for another length.
+    pub fn with_context(mut self, joins: Option<&'a [i64]>, row_start: Option<&'a [bool]>) -> Result<Self> {
+        check_length("joins", joins, self.rows())?;
+        check_length("row_start", row_start, self.rows())?;
+        self.joins = joins;
+        self.row_start = row_start;
+        Ok(self)
+    }
+
+    /// Judge every row, in order, over `threads` threads.
+    pub fn audit(&self, tokenizer: &Tokenizer, options: PipelineOptions, threads: usize) -> Vec<Result<RowAudit>> {
+        self.map(threads, |index| {
+            let range = self.offsets[index]..self.offsets[index + 1];
+            let ids = self.ids.row(tokenizer, range.clone());
+            // Copied like the ids: a mask that changes under way must not give one row two masks.
+            let mask = self.mask.map(|mask| mask[range.clone()].iter().map(|&value| value.min(1)).collect::<Vec<u8>>());
+            let owners = self.owners.map(|owners| owners[range].to_vec());
+            let row = Row {
+                ids: &ids,
+                mask: mask.as_deref(),
+                owners: owners.as_deref(),
+                join: self.joins.and_then(|joins| usize::try_from(joins[index]).ok()),
+                lacks_context: self.row_start.is_some_and(|row_start| row_start[index]),
+            };
+            tokenizer.audit(&row, options)
+        })
+    }
+
+    /// Give every byte and character of every row its owner and token, in order, over `threads` threads.
+    pub fn provenance(&self, tokenizer: &Tokenizer, threads: usize) -> Vec<Result<(String, Provenance)>> {
+        self.map(threads, |index| {
+            let range = self.offsets[index]..self.offsets[index + 1];
+            let ids = self.ids.row(tokenizer, range.clone());
+            let owners = self.owners.map(|owners| owners[range].to_vec());
+            tokenizer.provenance(&ids, owners.as_deref())
+        })
+    }
+
+    /// Work on every row; a row on which the reference panics is an error of that row alone.
+    ///
+    /// The threads are started and joined inside the call: none is alive when the caller forks. One thread works on the
+    /// caller's own stack, which keeps the reference's per-thread caches warm from call to call.
+    fn map<T: Send>(&self, threads: usize, work: impl Fn(usize) -> Result<T> + Sync) -> Vec<Result<T>> {
+        let work = |index| {
+            catch_unwind(AssertUnwindSafe(|| work(index)))
+                .unwrap_or_else(|payload| Err(Error::reference(panic_message(payload.as_ref()))))
+        };
+        let rows = self.rows();
+        let threads = threads.min(rows);
+        if threads <= 1 {
+            return (0..rows).map(work).collect();
+        }
+        let next = AtomicUsize::new(0);
+        let mut done: Vec<(usize, Result<T>)> = std::thread::scope(|scope| {
+            let worker = || {
+                let mut done = Vec::new();
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    if index >= rows {
+                        return done;
+                    }
+                    done.push((index, work(index)));
+                }
+            };
+            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
+            workers.into_iter().flat_map(|worker| worker.join().expect("a worker catches every panic")).collect()
+        });
+        done.sort_unstable_by_key(|(index, _)| *index);
+        done.into_iter().map(|(_, result)| result).collect()
+    }
+}
+
+fn check_length<T>(name: &str, array: Option<&[T]>, expected: usize) -> Result<()> {
+    match array {
+        Some(array) if array.len() != expected => {
+            Err(Error::Ragged(format!("{name} has {} entries where {expected} are needed", array.len())))
+        }
+        _ => Ok(()),
+    }
+}

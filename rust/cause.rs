@@ -1,0 +1,215 @@
+//! Why a span drifts. Every cause is one sentence of the form "a span is X iff ..."; the first that holds, in order of
+//! precedence, is the span's cause.
+
+use crate::ByteRange;
+use crate::align::Span;
+use crate::decode::DecodeTrace;
+use crate::reencode::EncodeTrace;
+use crate::tokenizer::{Tokenizer, UNKNOWN};
+
+/// A cause of drift, in order of precedence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cause {
+    /// A sampled id is outside the vocabulary.
+    UnknownId,
+    /// The model's unknown token stands on either side.
+    UnknownToken,
+    /// Its bytes on D hold a U+FFFD that stands for bytes that are no UTF-8.
+    InvalidUtf8,
+    /// An added token whose text is not white space alone stands on either side.
+    SpecialText,
+    /// Decoding dropped special tokens (the pipeline's exposure only).
+    SpecialSkipped,
+    /// Clean-up of spaces changed the text (the pipeline's exposure only).
+    CleanupSpaces,
+    /// The normalizer changes the text within its bytes.
+    Normalizer,
+    /// Its run between added tokens comes back equal by itself, and all added ids came back.
+    ControlSpacing,
+    /// The surfaces of its two sides differ in the leading space only.
+    PrefixSpace,
+    /// A sampled id is a byte token.
+    ByteFallback,
+    /// One id became another with the same bytes.
+    IdAlias,
+    /// A sampled id reaches across a boundary between pre-tokens.
+    PretokenBoundary,
+    /// Its re-encoded side is a whole pre-token that the merges alone would not give.
+    WholeWord,
+    /// A sampled id does not come back from its own surface.
+    UnreachableToken,
+    /// None of the above: an adjacent pair merged, or was cut elsewhere.
+    Merge,
+}
+
+impl Cause {
+    /// All causes in order of precedence.
+    pub const ALL: [Self; 15] = [
+        Self::UnknownId,
+        Self::UnknownToken,
+        Self::InvalidUtf8,
+        Self::SpecialText,
+        Self::SpecialSkipped,
+        Self::CleanupSpaces,
+        Self::Normalizer,
+        Self::ControlSpacing,
+        Self::PrefixSpace,
+        Self::ByteFallback,
+        Self::IdAlias,
+        Self::PretokenBoundary,
+        Self::WholeWord,
+        Self::UnreachableToken,
+        Self::Merge,
+    ];
+
+    /// The code under which the catalogue explains it.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::UnknownId => "TITO005",
+            Self::UnknownToken => "TITO204",
+            Self::InvalidUtf8 => "TITO201",
+            Self::SpecialText => "TITO107",
+            Self::SpecialSkipped => "TITO205",
+            Self::CleanupSpaces => "TITO206",
+            Self::Normalizer => "TITO202",
+            Self::ControlSpacing => "TITO207",
+            Self::PrefixSpace => "TITO203",
+            Self::ByteFallback => "TITO105",
+            Self::IdAlias => "TITO106",
+            Self::PretokenBoundary => "TITO102",
+            Self::WholeWord => "TITO103",
+            Self::UnreachableToken => "TITO104",
+            Self::Merge => "TITO101",
+        }
+    }
+}
+
+/// A drifting row with both sides laid out.
+pub struct Drift<'a> {
+    /// The tokenizer.
+    pub tokenizer: &'a Tokenizer,
+    /// The sampled ids, [`UNKNOWN`] for an id outside the vocabulary.
+    pub ids: &'a [u32],
+    /// The sampled side; `None` where it cannot be placed.
+    pub decoded: Option<&'a DecodeTrace>,
+    /// The re-encoded side.
+    pub encoded: &'a EncodeTrace,
+    /// Runs of sampled tokens between added tokens that come back equal by themselves.
+    pub clean_runs: &'a [std::ops::Range<usize>],
+}
+
+impl Drift<'_> {
+    /// The cause of each span.
+    pub fn causes(&self, spans: &[Span]) -> Vec<Cause> {
+        let adjacent = |a: &Span, b: &Span| {
+            let has_empty_side = |span: &Span| span.sampled.is_empty() || span.reencoded.is_empty();
+            a.sampled.end == b.sampled.start
+                && a.reencoded.end == b.reencoded.start
+                && (has_empty_side(a) || has_empty_side(b))
+        };
+        let mut causes = Vec::with_capacity(spans.len());
+        // A stripped or added space stands beside the span it belongs to: their surfaces are compared together.
+        for cluster in spans.chunk_by(adjacent) {
+            let differs_in_prefix = self.differs_in_prefix(cluster);
+            causes.extend(cluster.iter().map(|span| self.cause(span, differs_in_prefix)));
+        }
+        causes
+    }
+
+    fn cause(&self, span: &Span, differs_in_prefix: bool) -> Cause {
+        let sampled = &self.ids[span.sampled.clone()];
+        let reencoded = &self.encoded.ids[span.reencoded.clone()];
+        let both = || sampled.iter().chain(reencoded).copied();
+        let is_surface_of_added = |id| self.tokenizer.added(id).is_some_and(|added| !added.is_whitespace);
+        if sampled.contains(&UNKNOWN) {
+            Cause::UnknownId
+        } else if both().any(|id| self.tokenizer.is_unk(id)) {
+            Cause::UnknownToken
+        } else if self.invalid(span).next().is_some() {
+            Cause::InvalidUtf8
+        } else if both().any(is_surface_of_added) {
+            Cause::SpecialText
+        } else if self.is_normalized(span) {
+            Cause::Normalizer
+        } else if self.is_clean_run(span) {
+            Cause::ControlSpacing
+        } else if differs_in_prefix {
+            Cause::PrefixSpace
+        } else if sampled.iter().any(|&id| self.tokenizer.is_byte_token(id)) {
+            Cause::ByteFallback
+        } else if let ([a], [b]) = (sampled, reencoded)
+            && self.tokenizer.surface(*a) == self.tokenizer.surface(*b)
+        {
+            Cause::IdAlias
+        } else if self.crosses_pre_tokens(span) {
+            Cause::PretokenBoundary
+        } else if self.is_whole_word(span) {
+            Cause::WholeWord
+        } else if sampled.iter().any(|&id| !self.tokenizer.is_reachable(id)) {
+            Cause::UnreachableToken
+        } else {
+            Cause::Merge
+        }
+    }
+
+    /// The stretches of invalid UTF-8 that a span touches; of an unlocated span, all of the row.
+    pub fn invalid(&self, span: &Span) -> impl Iterator<Item = &ByteRange> {
+        let all = self.decoded.map_or(&[][..], |decoded| &decoded.invalid);
+        let bytes = span.bytes.clone();
+        all.iter().filter(move |at| bytes.as_ref().is_none_or(|bytes| overlap(at, bytes)))
+    }
+
+    fn is_normalized(&self, span: &Span) -> bool {
+        match &span.bytes {
+            Some(bytes) => self.encoded.changed.iter().any(|changed| overlap(changed, bytes)),
+            None => !self.encoded.changed.is_empty(),
+        }
+    }
+
+    fn is_clean_run(&self, span: &Span) -> bool {
+        self.clean_runs.iter().any(|run| run.start <= span.sampled.start && span.sampled.end <= run.end)
+    }
+
+    fn differs_in_prefix(&self, cluster: &[Span]) -> bool {
+        let surface = |id: &u32| self.tokenizer.surface(*id).unwrap_or_default().to_vec();
+        let sampled: Vec<u8> =
+            cluster.iter().flat_map(|span| &self.ids[span.sampled.clone()]).flat_map(surface).collect();
+        let reencoded: Vec<u8> =
+            cluster.iter().flat_map(|span| &self.encoded.ids[span.reencoded.clone()]).flat_map(surface).collect();
+        let spaces = |surface: &[u8]| surface.iter().take_while(|&&byte| byte == b' ').count();
+        sampled != reencoded && sampled[spaces(&sampled)..] == reencoded[spaces(&reencoded)..]
+    }
+
+    fn crosses_pre_tokens(&self, span: &Span) -> bool {
+        let (Some(decoded), Some(bytes)) = (self.decoded, &span.bytes) else { return false };
+        let pre_tokens = &self.encoded.pre_tokens;
+        let first = pre_tokens.partition_point(|pre_token| pre_token.range.end <= bytes.start);
+        let mut pre_tokens = pre_tokens[first..].iter().take_while(|p| p.range.start < bytes.end).map(|p| &p.range);
+        // Tokens and pre-tokens are both in order, so one walk over the starts of the later pre-tokens is enough.
+        let Some(mut previous) = pre_tokens.next() else { return false };
+        let mut tokens = decoded.ranges[span.sampled.clone()].iter().peekable();
+        for next in pre_tokens {
+            while tokens.next_if(|token| token.end <= next.start).is_some() {}
+            if tokens.peek().is_some_and(|token| token.start < previous.end && next.start < token.end) {
+                return true;
+            }
+            previous = next;
+        }
+        false
+    }
+
+    fn is_whole_word(&self, span: &Span) -> bool {
+        if span.reencoded.len() != 1 {
+            return false;
+        }
+        let pre_tokens = &self.encoded.pre_tokens;
+        let at = pre_tokens.partition_point(|pre_token| pre_token.tokens.end <= span.reencoded.start);
+        pre_tokens
+            .get(at)
+            .is_some_and(|p| p.tokens == span.reencoded && !self.tokenizer.merges_give_one_token(&p.normalized))
+    }
+}
+
+fn overlap(a: &ByteRange, b: &ByteRange) -> bool {
+    a.start < b.end && b.start < a.end
+}

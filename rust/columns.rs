@@ -1,0 +1,249 @@
+//! Results as columns: one set of arrays per row, per span and per straddling token.
+
+use crate::audit::{Pipeline, RowAudit};
+use crate::cause::Cause;
+use crate::error::Result;
+use crate::provenance::Provenance;
+
+/// No cause, among indices into [`Cause::ALL`].
+pub const NO_CAUSE: u8 = u8::MAX;
+
+/// A position or a length as arrays carry it; -1 for none.
+fn entry(value: Option<usize>) -> i64 {
+    value.map_or(-1, |value| i64::try_from(value).expect("lengths of arrays fit 63 bits"))
+}
+
+/// Lists of different lengths, end to end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ragged<T> {
+    /// All values.
+    pub values: Vec<T>,
+    /// Where each list starts, and the end of the last.
+    pub offsets: Vec<i64>,
+}
+
+impl<T> Default for Ragged<T> {
+    fn default() -> Self {
+        Self { values: Vec::new(), offsets: vec![0] }
+    }
+}
+
+impl<T> Ragged<T> {
+    fn push(&mut self, values: impl IntoIterator<Item = T>) {
+        self.values.extend(values);
+        self.offsets.push(entry(Some(self.values.len())));
+    }
+}
+
+/// Drift spans of all rows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SpanColumns {
+    /// Where the spans of each row start, and the end of the last.
+    pub offsets: Vec<i64>,
+    /// Index into [`Cause::ALL`].
+    pub cause: Vec<u8>,
+    /// Bit set of [`crate::audit::Flags`].
+    pub flags: Vec<u16>,
+    /// First sampled token.
+    pub token_start: Vec<i64>,
+    /// End of the sampled tokens.
+    pub token_stop: Vec<i64>,
+    /// First re-encoded token.
+    pub reencoded_start: Vec<i64>,
+    /// End of the re-encoded tokens.
+    pub reencoded_stop: Vec<i64>,
+    /// First byte of D, -1 where it cannot be placed.
+    pub byte_start: Vec<i64>,
+    /// End of the bytes, -1 where they cannot be placed.
+    pub byte_stop: Vec<i64>,
+}
+
+/// Straddling tokens of all rows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StraddlingColumns {
+    /// Where those of each row start, and the end of the last.
+    pub offsets: Vec<i64>,
+    /// Index among the row's re-encoded ids.
+    pub index: Vec<i64>,
+    /// The re-encoded id.
+    pub id: Vec<u32>,
+    /// First byte of D.
+    pub byte_start: Vec<i64>,
+    /// End of the bytes.
+    pub byte_stop: Vec<i64>,
+    /// Mask value per byte.
+    pub mask: Ragged<i8>,
+    /// Owner per byte, with the offsets of `mask`.
+    pub owner: Vec<i16>,
+}
+
+/// The second exposure of all rows; empty where none was asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PipelineColumns {
+    /// Whether the row drifts.
+    pub drifted: Vec<bool>,
+    /// First difference, -1 where clean.
+    pub first_diff: Vec<i64>,
+    /// Index into [`Cause::ALL`] or [`NO_CAUSE`].
+    pub cause: Vec<u8>,
+    /// The re-encoded ids.
+    pub ids: Ragged<u32>,
+    /// Positions of dropped ids.
+    pub lost: Ragged<i64>,
+}
+
+/// What a batch of rows became.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AuditColumns {
+    /// Whether the row drifts.
+    pub drifted: Vec<bool>,
+    /// Whether it does only because of spaces beside control tokens.
+    pub artefact: Vec<bool>,
+    /// Whether its re-encoded tokens can be placed on D.
+    pub located: Vec<bool>,
+    /// Whether its bytes are no UTF-8.
+    pub invalid_utf8: Vec<bool>,
+    /// First difference, -1 where clean.
+    pub first_diff: Vec<i64>,
+    /// Bytes of D.
+    pub n_bytes: Vec<i64>,
+    /// Bytes of text encoded to judge the row.
+    pub encoded_bytes: Vec<i64>,
+    /// Re-encoded tokens with several owners but one mask value.
+    pub n_owner_crossing: Vec<i64>,
+    /// Characters with several owners.
+    pub n_shared_chars: Vec<i64>,
+    /// The re-encoded ids.
+    pub reencoded: Ragged<u32>,
+    /// Positions of ids outside the vocabulary.
+    pub unknown: Ragged<i64>,
+    /// Drift spans.
+    pub spans: SpanColumns,
+    /// Straddling tokens.
+    pub straddling: StraddlingColumns,
+    /// The second exposure.
+    pub pipeline: PipelineColumns,
+    /// Rows on which the reference failed, with its words.
+    pub errors: Vec<(usize, String)>,
+}
+
+impl AuditColumns {
+    /// Lay out the results of rows in order; a row that failed is clean and empty but for its entry in `errors`.
+    pub fn new(rows: Vec<Result<RowAudit>>) -> Self {
+        let mut columns = Self::default();
+        columns.spans.offsets.push(0);
+        columns.straddling.offsets.push(0);
+        for (index, row) in rows.into_iter().enumerate() {
+            let row = row.unwrap_or_else(|error| {
+                columns.errors.push((index, error.to_string()));
+                RowAudit::default()
+            });
+            columns.push(&row);
+        }
+        columns
+    }
+
+    fn push(&mut self, row: &RowAudit) {
+        self.drifted.push(row.first_diff.is_some());
+        self.artefact.push(row.artefact);
+        self.located.push(row.located);
+        self.invalid_utf8.push(row.invalid_utf8);
+        self.first_diff.push(entry(row.first_diff));
+        self.n_bytes.push(entry(Some(row.bytes)));
+        self.encoded_bytes.push(entry(Some(row.encoded_bytes)));
+        self.n_owner_crossing.push(entry(Some(row.owner_crossing)));
+        self.n_shared_chars.push(entry(Some(row.shared_characters)));
+        self.reencoded.push(row.reencoded.iter().copied());
+        self.unknown.push(row.unknown.iter().map(|&position| entry(Some(position))));
+        self.spans.push(row);
+        self.straddling.push(row);
+        if let Some(pipeline) = &row.pipeline {
+            self.pipeline.push(pipeline);
+        }
+    }
+}
+
+fn index_of(cause: Cause) -> u8 {
+    let index = Cause::ALL.iter().position(|&other| other == cause);
+    index.and_then(|index| u8::try_from(index).ok()).expect("ALL holds every cause")
+}
+
+impl SpanColumns {
+    fn push(&mut self, row: &RowAudit) {
+        for finding in &row.findings {
+            let span = &finding.span;
+            self.cause.push(index_of(finding.cause));
+            self.flags.push(finding.flags.0);
+            self.token_start.push(entry(Some(span.sampled.start)));
+            self.token_stop.push(entry(Some(span.sampled.end)));
+            self.reencoded_start.push(entry(Some(span.reencoded.start)));
+            self.reencoded_stop.push(entry(Some(span.reencoded.end)));
+            self.byte_start.push(entry(span.bytes.as_ref().map(|bytes| bytes.start)));
+            self.byte_stop.push(entry(span.bytes.as_ref().map(|bytes| bytes.end)));
+        }
+        self.offsets.push(entry(Some(self.cause.len())));
+    }
+}
+
+impl StraddlingColumns {
+    fn push(&mut self, row: &RowAudit) {
+        for token in &row.straddling {
+            self.index.push(entry(Some(token.index)));
+            self.id.push(row.reencoded[token.index]);
+            self.byte_start.push(entry(Some(token.bytes.start)));
+            self.byte_stop.push(entry(Some(token.bytes.end)));
+            self.mask.push(token.mask.iter().map(|&value| i8::try_from(value).expect("a mask value is -1, 0 or 1")));
+            self.owner.extend_from_slice(&token.owner);
+        }
+        self.offsets.push(entry(Some(self.index.len())));
+    }
+}
+
+impl PipelineColumns {
+    fn push(&mut self, row: &Pipeline) {
+        self.drifted.push(row.first_diff.is_some());
+        self.first_diff.push(entry(row.first_diff));
+        self.cause.push(row.cause.map_or(NO_CAUSE, index_of));
+        self.ids.push(row.ids.iter().copied());
+        self.lost.push(row.lost.iter().map(|&position| entry(Some(position))));
+    }
+}
+
+/// Owner and token of every byte and character of a batch of rows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProvenanceColumns {
+    /// D of every row.
+    pub text: Ragged<u8>,
+    /// Owner of every byte.
+    pub byte_owner: Vec<i16>,
+    /// First token of every byte.
+    pub byte_token: Vec<i64>,
+    /// First byte of every character, counted in its row.
+    pub chars: Ragged<i64>,
+    /// Owner of every character.
+    pub char_owner: Vec<i16>,
+    /// First token of every character.
+    pub char_token: Vec<i64>,
+    /// Rows on which the reference failed, with its words.
+    pub errors: Vec<(usize, String)>,
+}
+
+impl ProvenanceColumns {
+    /// Lay out the results of rows in order; a row that failed is empty but for its entry in `errors`.
+    pub fn new(rows: Vec<Result<(String, Provenance)>>) -> Self {
+        let mut columns = Self::default();
+        for (index, row) in rows.into_iter().enumerate() {
+            let (text, row) = row.unwrap_or_else(|error| {
+                columns.errors.push((index, error.to_string()));
+                Default::default()
+            });
+            columns.text.push(text.into_bytes());
+            columns.byte_owner.extend(row.byte_owner);
+            columns.byte_token.extend(row.byte_token.into_iter().map(|token| entry(Some(token))));
+            columns.chars.push(row.char_byte.into_iter().map(|at| entry(Some(at))));
+            columns.char_owner.extend(row.char_owner);
+            columns.char_token.extend(row.char_token.into_iter().map(|token| entry(Some(token))));
+        }
+        columns
+    }
+}

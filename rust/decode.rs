@@ -1,0 +1,439 @@
+//! Decoding that remembers where every token went: the sampled side of the axis.
+//!
+//! The reference's decoders return text only. Each is repeated here as *edits* on the text made so far, and the ranges of
+//! the tokens follow the edits. The result is compared with the reference's own text by the caller, so a decoder that
+//! changes in a later version is noticed, never trusted.
+
+use serde_json::Value;
+use tokenizers::utils::SysRegex;
+
+use crate::ByteRange;
+use crate::byte_level;
+
+const REPLACEMENT: &str = "\u{FFFD}";
+
+/// One step of a decoder chain.
+enum Step {
+    ByteLevel,
+    ByteFallback,
+    Fuse,
+    Strip {
+        content: char,
+        start: usize,
+        stop: usize,
+    },
+    Replace {
+        pattern: Pattern,
+        content: String,
+    },
+    Metaspace {
+        replacement: char,
+        drop_leading: bool,
+    },
+    WordPiece {
+        prefix: String,
+        cleanup: bool,
+    },
+    Bpe {
+        suffix: String,
+    },
+    Ctc {
+        pad: String,
+        delimiter: String,
+        cleanup: bool,
+    },
+    /// No decoder at all: the reference joins the tokens with spaces.
+    JoinWithSpaces,
+}
+
+enum Pattern {
+    Literal(String),
+    Regex(SysRegex),
+}
+
+impl Pattern {
+    fn matches(&self, text: &str) -> Vec<ByteRange> {
+        match self {
+            Self::Literal(literal) => text.match_indices(literal.as_str()).map(|(at, m)| at..at + m.len()).collect(),
+            Self::Regex(regex) => regex.find_iter(text).map(|(start, stop)| start..stop).collect(),
+        }
+    }
+}
+
+/// The decoder of a tokenizer, ready to be traced.
+pub struct Decoder {
+    steps: Vec<Step>,
+}
+
+/// Where the sampled tokens lie on D.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DecodeTrace {
+    /// D.
+    pub text: String,
+    /// One range per token, in order; empty for a token that decodes to nothing.
+    pub ranges: Vec<ByteRange>,
+    /// Stretches of U+FFFD that stand for bytes that are no UTF-8.
+    pub invalid: Vec<ByteRange>,
+}
+
+impl Decoder {
+    /// Read the `decoder` section of a tokenizer.json; `None` for a kind this crate does not know.
+    pub fn from_json(section: &Value) -> Option<Self> {
+        let mut steps = Vec::new();
+        if section.is_null() {
+            steps.push(Step::JoinWithSpaces);
+        } else {
+            collect_steps(section, &mut steps)?;
+        }
+        Some(Self { steps })
+    }
+
+    /// The bytes that a token stands for wherever it is, without what decoding strips at the start of a text.
+    pub fn surface(&self, token: &str) -> Vec<u8> {
+        let mut text = token.to_owned();
+        for step in &self.steps {
+            match step {
+                Step::ByteLevel => return byte_level::decode_token(&text),
+                Step::ByteFallback => {
+                    if let Some(byte) = fallback_byte(&text) {
+                        return vec![byte];
+                    }
+                }
+                Step::Replace { pattern, content } => text = replaced(&text, pattern, content),
+                Step::Metaspace { replacement, .. } => text = text.replace(*replacement, " "),
+                Step::WordPiece { prefix, .. } => {
+                    if let Some(rest) = text.strip_prefix(prefix.as_str()) {
+                        text = rest.into();
+                    }
+                }
+                Step::Bpe { suffix } => text = text.replace(suffix.as_str(), " "),
+                Step::Ctc { pad, delimiter, .. } => text = text.replace(pad.as_str(), "").replace(delimiter, " "),
+                Step::Fuse | Step::Strip { .. } | Step::JoinWithSpaces => {}
+            }
+        }
+        text.into_bytes()
+    }
+
+    /// Whether [`trace`](Self::trace) may be given surfaces instead of token strings: the chain is byte-level alone.
+    pub fn joins_surfaces(&self) -> bool {
+        matches!(self.steps[..], [Step::ByteLevel])
+    }
+
+    /// Decode `tokens`; `None` stands for an id outside the vocabulary, which decodes to nothing.
+    pub fn trace<'t>(&self, tokens: impl Iterator<Item = Option<&'t [u8]>>) -> DecodeTrace {
+        let mut draft = Draft::new(tokens);
+        if self.joins_surfaces() {
+            draft.replace_invalid();
+        } else {
+            for step in &self.steps {
+                draft.apply(step);
+            }
+        }
+        draft.finish()
+    }
+}
+
+fn collect_steps(section: &Value, steps: &mut Vec<Step>) -> Option<()> {
+    let text = |key: &str| section.get(key).and_then(Value::as_str).map(str::to_owned);
+    let number = |key: &str| section.get(key).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
+    let flag = |key: &str| section.get(key).and_then(Value::as_bool);
+    let step = match section.get("type")?.as_str()? {
+        "Sequence" => return section.get("decoders")?.as_array()?.iter().try_for_each(|one| collect_steps(one, steps)),
+        "ByteLevel" => Step::ByteLevel,
+        "ByteFallback" => Step::ByteFallback,
+        "Fuse" => Step::Fuse,
+        "Strip" => {
+            Step::Strip { content: text("content")?.chars().next()?, start: number("start")?, stop: number("stop")? }
+        }
+        "Replace" => {
+            let pattern = section.get("pattern")?;
+            let pattern = match (pattern.get("String"), pattern.get("Regex")) {
+                (Some(literal), _) => Pattern::Literal(literal.as_str()?.to_owned()),
+                (_, Some(regex)) => Pattern::Regex(SysRegex::new(regex.as_str()?).ok()?),
+                _ => return None,
+            };
+            Step::Replace { pattern, content: text("content")? }
+        }
+        "Metaspace" => Step::Metaspace {
+            replacement: text("replacement")?.chars().next()?,
+            drop_leading: text("prepend_scheme")? != "never",
+        },
+        "WordPiece" => Step::WordPiece { prefix: text("prefix")?, cleanup: flag("cleanup")? },
+        "BPEDecoder" => Step::Bpe { suffix: text("suffix")? },
+        "CTC" => {
+            Step::Ctc { pad: text("pad_token")?, delimiter: text("word_delimiter_token")?, cleanup: flag("cleanup")? }
+        }
+        _ => return None,
+    };
+    steps.push(step);
+    Some(())
+}
+
+/// The byte of a `<0xXX>` token, read exactly as leniently as the reference reads it.
+fn fallback_byte(token: &str) -> Option<u8> {
+    let is_form = token.len() == 6 && token.starts_with("<0x") && token.ends_with('>');
+    is_form.then(|| token.get(3..5)).flatten().and_then(|hex| u8::from_str_radix(hex, 16).ok())
+}
+
+fn replaced(text: &str, pattern: &Pattern, content: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut done = 0;
+    for found in pattern.matches(text) {
+        out.push_str(&text[done..found.start]);
+        out.push_str(content);
+        done = found.end;
+    }
+    out.push_str(&text[done..]);
+    out
+}
+
+/// The reference's own clean-up of `WordPiece` and CTC output (not the one of `transformers`).
+fn cleaned_up(text: &str) -> String {
+    [(" .", "."), (" ?", "?"), (" !", "!"), (" ,", ","), (" ' ", "'"), (" n't", "n't"), (" 'm", "'m")]
+        .into_iter()
+        .chain([(" do not", " don't"), (" 's", "'s"), (" 've", "'ve"), (" 're", "'re")])
+        .fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+}
+
+/// Replace the bytes `at` by `by`. Edits of one round are in order and do not overlap.
+struct Edit {
+    at: ByteRange,
+    by: Vec<u8>,
+}
+
+impl Edit {
+    fn new(at: ByteRange, by: impl Into<Vec<u8>>) -> Self {
+        Self { at, by: by.into() }
+    }
+}
+
+/// A text under way: pieces end to end, and where every token is in it.
+struct Draft {
+    text: Vec<u8>,
+    /// Ends of the pieces that the next step works on.
+    piece_ends: Vec<usize>,
+    ranges: Vec<ByteRange>,
+    invalid: Vec<ByteRange>,
+}
+
+impl Draft {
+    fn new<'t>(tokens: impl Iterator<Item = Option<&'t [u8]>>) -> Self {
+        let mut draft = Self { text: Vec::new(), piece_ends: Vec::new(), ranges: Vec::new(), invalid: Vec::new() };
+        for token in tokens {
+            let start = draft.text.len();
+            if let Some(bytes) = token {
+                draft.text.extend_from_slice(bytes);
+                draft.piece_ends.push(draft.text.len());
+            }
+            draft.ranges.push(start..draft.text.len());
+        }
+        draft
+    }
+
+    fn finish(self) -> DecodeTrace {
+        let text = String::from_utf8(self.text).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
+        DecodeTrace { text, ranges: self.ranges, invalid: self.invalid }
+    }
+
+    fn apply(&mut self, step: &Step) {
+        match step {
+            Step::ByteLevel => self.byte_level(),
+            Step::ByteFallback => self.byte_fallback(),
+            Step::Fuse => self.fuse(),
+            Step::Strip { content, start, stop } => self.edit_pieces(|_, piece| strip(piece, *content, *start, *stop)),
+            Step::Replace { pattern, content } => self.edit_pieces(|_, piece| {
+                pattern.matches(piece).into_iter().map(|at| Edit::new(at, content.as_bytes())).collect()
+            }),
+            Step::Metaspace { replacement, drop_leading } => self.edit_pieces(|index, piece| {
+                let by = if index == 0 && *drop_leading { "" } else { " " };
+                piece.match_indices(*replacement).map(|(at, found)| Edit::new(at..at + found.len(), by)).collect()
+            }),
+            Step::WordPiece { prefix, cleanup } => self.rewrite_pieces(|index, _, piece| {
+                let piece = match piece.strip_prefix(prefix.as_str()) {
+                    _ if index == 0 => piece.to_owned(),
+                    Some(rest) => rest.to_owned(),
+                    None => format!(" {piece}"),
+                };
+                if *cleanup { cleaned_up(&piece) } else { piece }
+            }),
+            Step::Bpe { suffix } => self.rewrite_pieces(|index, pieces, piece| {
+                piece.replace(suffix.as_str(), if index + 1 == pieces { "" } else { " " })
+            }),
+            Step::Ctc { pad, delimiter, cleanup } => self.ctc(pad, delimiter, *cleanup),
+            Step::JoinWithSpaces => {
+                self.rewrite_pieces(|index, _, piece| if index == 0 { piece.to_owned() } else { format!(" {piece}") });
+            }
+        }
+    }
+
+    fn fuse(&mut self) {
+        self.piece_ends = vec![self.text.len()];
+    }
+
+    fn byte_level(&mut self) {
+        self.edit_pieces(|_, piece| {
+            let Some(bytes) = piece.chars().map(byte_level::byte_of).collect::<Option<Vec<u8>>>() else {
+                return Vec::new();
+            };
+            let chars = piece.char_indices().zip(bytes);
+            chars.map(|((at, c), byte)| Edit::new(at..at + c.len_utf8(), [byte])).collect()
+        });
+        self.replace_invalid();
+    }
+
+    /// Read all pieces as one text; every maximal stretch that is no UTF-8 becomes one U+FFFD.
+    fn replace_invalid(&mut self) {
+        self.fuse();
+        let mut at = 0;
+        let mut edits = Vec::new();
+        for chunk in self.text.utf8_chunks() {
+            let start = at + chunk.valid().len();
+            at = start + chunk.invalid().len();
+            if at > start {
+                edits.push(Edit::new(start..at, REPLACEMENT));
+            }
+        }
+        self.invalid.extend(edits.iter().map(|edit| edit.at.clone()));
+        self.edit(&edits);
+    }
+
+    /// A run of `<0xXX>` pieces becomes one piece if its bytes are UTF-8, else one U+FFFD for every byte.
+    fn byte_fallback(&mut self) {
+        let pieces = self.pieces();
+        let bytes: Vec<Option<u8>> =
+            pieces.iter().map(|at| std::str::from_utf8(&self.text[at.clone()]).ok().and_then(fallback_byte)).collect();
+        let mut edits = Vec::new();
+        let mut ends = Vec::new();
+        let mut first = 0;
+        for run in bytes.chunk_by(|a, b| a.is_some() == b.is_some()) {
+            let members = &pieces[first..first + run.len()];
+            first += run.len();
+            let run: Vec<u8> = run.iter().copied().flatten().collect();
+            if !run.is_empty() && std::str::from_utf8(&run).is_ok() {
+                edits.extend(members.iter().zip(run).map(|(at, byte)| Edit::new(at.clone(), [byte])));
+                ends.extend(members.last().map(|at| at.end));
+                continue;
+            }
+            if !run.is_empty() {
+                edits.extend(members.iter().map(|at| Edit::new(at.clone(), REPLACEMENT)));
+                self.invalid.extend_from_slice(members);
+            }
+            ends.extend(members.iter().map(|at| at.end));
+        }
+        self.piece_ends = ends;
+        self.edit(&edits);
+    }
+
+    fn ctc(&mut self, pad: &str, delimiter: &str, cleanup: bool) {
+        let mut previous: Option<String> = None;
+        self.rewrite_pieces(|_, _, piece| {
+            let repeated = previous.as_deref() == Some(piece);
+            previous = Some(piece.to_owned());
+            let kept = if repeated { String::new() } else { piece.replace(pad, "") };
+            if cleanup { cleaned_up(&kept).replace(delimiter, " ") } else { kept }
+        });
+        let mut start = 0;
+        self.piece_ends.retain(|&end| std::mem::replace(&mut start, end) < end);
+    }
+
+    fn pieces(&self) -> Vec<ByteRange> {
+        let mut start = 0;
+        self.piece_ends.iter().map(|&end| std::mem::replace(&mut start, end)..end).collect()
+    }
+
+    /// Edit every piece; the edits of a piece count from its start.
+    fn edit_pieces(&mut self, mut edits_of: impl FnMut(usize, &str) -> Vec<Edit>) {
+        let mut edits = Vec::new();
+        for (index, piece) in self.pieces().into_iter().enumerate() {
+            let Ok(text) = std::str::from_utf8(&self.text[piece.clone()]) else { continue };
+            let shifted = edits_of(index, text).into_iter();
+            edits.extend(shifted.map(|e| Edit::new(piece.start + e.at.start..piece.start + e.at.end, e.by)));
+        }
+        self.edit(&edits);
+    }
+
+    /// Replace every piece as a whole, for decoders whose rewriting has no finer trace: tokens that a piece already joins
+    /// then share its range.
+    fn rewrite_pieces(&mut self, mut rewritten: impl FnMut(usize, usize, &str) -> String) {
+        let pieces = self.piece_ends.len();
+        self.edit_pieces(|index, piece| {
+            let new = rewritten(index, pieces, piece);
+            if new == piece { Vec::new() } else { vec![Edit::new(0..piece.len(), new)] }
+        });
+    }
+
+    fn edit(&mut self, edits: &[Edit]) {
+        if edits.is_empty() {
+            return;
+        }
+        let mut text = Vec::with_capacity(self.text.len());
+        let mut done = 0;
+        for edit in edits {
+            text.extend_from_slice(&self.text[done..edit.at.start]);
+            text.extend_from_slice(&edit.by);
+            done = edit.at.end;
+        }
+        text.extend_from_slice(&self.text[done..]);
+        self.text = text;
+        let moved = Moved::new(edits);
+        moved.ranges(&mut self.ranges);
+        moved.ranges(&mut self.invalid);
+        for end in &mut self.piece_ends {
+            *end = moved.stop(*end);
+        }
+    }
+}
+
+/// Where positions go when edits are carried out.
+struct Moved<'e> {
+    edits: &'e [Edit],
+    /// What the first `k` edits add to or take from the length of the text.
+    growth: Vec<isize>,
+}
+
+impl<'e> Moved<'e> {
+    fn new(edits: &'e [Edit]) -> Self {
+        let mut growth = vec![0];
+        let mut total = 0isize;
+        for edit in edits {
+            total += edit.by.len().cast_signed() - edit.at.len().cast_signed();
+            growth.push(total);
+        }
+        Self { edits, growth }
+    }
+
+    /// New place of `position` as a start: inside a replaced stretch, the start of what replaces it.
+    fn start(&self, position: usize) -> usize {
+        self.place(position).0
+    }
+
+    /// New place of `position` as a stop: inside a replaced stretch, the end of what replaces it.
+    fn stop(&self, position: usize) -> usize {
+        let (position, inside) = self.place(position);
+        inside.map_or(position, |edit| position + edit.by.len())
+    }
+
+    /// New place of a position, or of the start of the edit that `position` is strictly inside of.
+    fn place(&self, position: usize) -> (usize, Option<&Edit>) {
+        let before = self.edits.partition_point(|edit| edit.at.end <= position && edit.at.start < position);
+        let inside = self.edits.get(before).filter(|edit| edit.at.start < position);
+        let old = inside.map_or(position, |edit| edit.at.start);
+        (old.saturating_add_signed(self.growth[before]), inside)
+    }
+
+    fn ranges(&self, ranges: &mut [ByteRange]) {
+        for range in ranges {
+            let start = self.start(range.start);
+            let stop = if range.start == range.end { start } else { self.stop(range.end) };
+            *range = start..stop;
+        }
+    }
+}
+
+/// The reference's `Strip`: up to `start` leading and `stop` trailing characters that equal `content`.
+fn strip(piece: &str, content: char, start: usize, stop: usize) -> Vec<Edit> {
+    let head = piece.chars().take(start).take_while(|&c| c == content).count() * content.len_utf8();
+    let tail = piece[head..].chars().rev().take(stop).take_while(|&c| c == content).count() * content.len_utf8();
+    let edits = [Edit::new(0..head, ""), Edit::new(piece.len() - tail..piece.len(), "")];
+    edits.into_iter().filter(|edit| !edit.at.is_empty()).collect()
+}

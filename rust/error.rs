@@ -1,0 +1,50 @@
+//! What can go wrong, said in the words of a user's file.
+
+/// Result of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Everything that this crate refuses.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The reference cannot read the file.
+    #[error("not a tokenizer.json that `tokenizers` {version} can load: {reason}", version = crate::TOKENIZERS_VERSION)]
+    Load {
+        /// The reference's own words.
+        reason: String,
+    },
+    /// A BPE with `dropout > 0` encodes at random: there is no canonical form to compare with.
+    #[error(
+        "model.dropout is {dropout}: encoding is random, so no round trip can be judged; pass ignore_dropout=True to audit \
+         with dropout off"
+    )]
+    Dropout {
+        /// The file's value.
+        dropout: f32,
+    },
+    /// The reference refused or crashed on one row.
+    #[error("the reference tokenizer failed on this row: {reason}")]
+    Reference {
+        /// The reference's own words.
+        reason: String,
+    },
+    /// Ragged input that does not fit together.
+    #[error("{0}")]
+    Ragged(String),
+}
+
+impl Error {
+    /// Wrap an error of the reference that arose while a row was decoded or encoded.
+    pub(crate) fn reference(reason: impl std::fmt::Display) -> Self {
+        Self::Reference { reason: reason.to_string() }
+    }
+}
+
+/// The message of a caught panic.
+pub(crate) fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
+    payload
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "panic without a message".to_owned())
+}

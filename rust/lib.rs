@@ -1,0 +1,31 @@
+//! What does this id sequence turn into when it is decoded and encoded again, and where does it differ?
+//!
+//! The reference verdict is the `tokenizers` crate's `encode(decode(ids))`. This crate runs it, lays both id lists on
+//! one axis, the UTF-8 bytes of the decoded text D, and says which tokens changed, why, and whose bytes they cover.
+//!
+//! Data flows one way: [`tokenizer`] loads a file; [`decode`] places the sampled tokens on D and [`reencode`] the
+//! re-encoded ones; [`align`] cuts both into drift spans; [`cause`] names why; [`provenance`] says whose bytes they are;
+//! [`audit`] does a row end to end and [`batch`] many rows over a thread pool of its own.
+
+pub mod align;
+pub mod audit;
+pub mod batch;
+mod byte_level;
+pub mod cause;
+pub mod columns;
+pub mod decode;
+pub mod error;
+pub mod provenance;
+pub mod reencode;
+pub mod tokenizer;
+
+#[cfg(feature = "python")]
+mod python;
+
+pub use error::{Error, Result};
+
+/// Version of the `tokenizers` crate that is linked in: verdicts are those of this version.
+pub const TOKENIZERS_VERSION: &str = "0.23.2";
+
+/// A half-open range of bytes of D.
+pub type ByteRange = std::ops::Range<usize>;

@@ -1,0 +1,277 @@
+//! A `tokenizer.json` in the reference engine, with what the reference does not say: the bytes of every id, which ids are
+//! added tokens, and which stages can change a text.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde_json::Value;
+use tokenizers::models::bpe::BPE;
+use tokenizers::{Model, ModelWrapper};
+
+use crate::decode::{DecodeTrace, Decoder};
+use crate::error::{Error, Result, panic_message};
+use crate::reencode::Prefixes;
+
+/// Stands for an id outside the vocabulary; no vocabulary of a real model is that large.
+pub const UNKNOWN: u32 = u32::MAX;
+
+/// How to load a tokenizer.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LoadOptions {
+    /// Encode the text of special tokens as ordinary text; a serialised tokenizer drops this setting of the object.
+    pub encode_special_tokens: bool,
+    /// Load a BPE with `dropout > 0` with its dropout off instead of refusing it.
+    pub ignore_dropout: bool,
+}
+
+/// One added token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Added {
+    /// The text that is recognised.
+    pub content: String,
+    /// Whether decoding can skip it.
+    pub special: bool,
+    /// Whether it leaves the spaces beside it alone, so that it separates its neighbours cleanly.
+    pub is_border: bool,
+    /// Whether its text is nothing but white space (Gemma's runs of newlines): re-encoding to it is an ordinary merge.
+    pub is_whitespace: bool,
+}
+
+/// One id of the vocabulary.
+struct Entry {
+    /// The string that the decoder is given.
+    token: Box<str>,
+    /// The bytes that the token stands for by itself.
+    surface: Box<[u8]>,
+}
+
+/// A loaded tokenizer. Immutable, so threads share it freely.
+pub struct Tokenizer {
+    reference: tokenizers::Tokenizer,
+    decoder: Option<Decoder>,
+    vocab: HashMap<u32, Entry>,
+    added: HashMap<u32, Added>,
+    unk: Option<u32>,
+    prefixes: Prefixes,
+    /// The BPE without its whole-word rule, where it has one.
+    pure_merges: Option<ModelWrapper>,
+    changed: Vec<&'static str>,
+}
+
+impl Tokenizer {
+    /// Load a serialised tokenizer. Truncation and padding are cleared: they are no property of a text.
+    ///
+    /// # Errors
+    /// [`Error::Load`] for a file that the reference cannot load, [`Error::Dropout`] for `dropout > 0` unless it is ignored.
+    pub fn from_json(json: &[u8], options: LoadOptions) -> Result<Self> {
+        // The reference unwraps in a few places while it reads a malformed file.
+        let loaded = catch_unwind(AssertUnwindSafe(|| tokenizers::Tokenizer::from_bytes(json)));
+        let mut reference = loaded
+            .map_err(|payload| Error::Load { reason: panic_message(payload.as_ref()) })?
+            .map_err(|e| Error::Load { reason: e.to_string() })?;
+        let changed = normalise_settings(&mut reference, options)?;
+        let decoder = serde_json::to_value(reference.get_decoder()).ok().as_ref().and_then(Decoder::from_json);
+        let vocab = read_vocab(&reference, decoder.as_ref());
+        let added = reference.get_added_vocabulary().get_added_tokens_decoder().iter().map(|(&id, token)| {
+            let surface = vocab.get(&id).map_or(token.content.as_bytes(), |entry: &Entry| &entry.surface);
+            let added = Added {
+                content: token.content.clone(),
+                special: token.special,
+                is_border: !token.lstrip && !token.rstrip,
+                is_whitespace: std::str::from_utf8(surface).is_ok_and(|text| text.chars().all(char::is_whitespace)),
+            };
+            (id, added)
+        });
+        Ok(Self {
+            added: added.collect(),
+            unk: unk_id(&reference, json),
+            prefixes: Prefixes::probe(&reference),
+            pure_merges: pure_merges(reference.get_model()),
+            decoder,
+            vocab,
+            changed,
+            reference,
+        })
+    }
+
+    /// The reference itself.
+    pub(crate) fn reference(&self) -> &tokenizers::Tokenizer {
+        &self.reference
+    }
+
+    pub(crate) fn prefixes(&self) -> &Prefixes {
+        &self.prefixes
+    }
+
+    /// Number of ids, added tokens included.
+    pub fn vocab_size(&self) -> usize {
+        self.reference.get_vocab_size(true)
+    }
+
+    /// `BPE`, `Unigram`, `WordPiece` or `WordLevel`.
+    pub fn model_name(&self) -> &'static str {
+        match self.reference.get_model() {
+            ModelWrapper::BPE(_) => "BPE",
+            ModelWrapper::Unigram(_) => "Unigram",
+            ModelWrapper::WordPiece(_) => "WordPiece",
+            ModelWrapper::WordLevel(_) => "WordLevel",
+        }
+    }
+
+    /// What loading changed: `truncation`, `padding`, `dropout`.
+    pub fn changed(&self) -> &[&'static str] {
+        &self.changed
+    }
+
+    /// Every added token by id.
+    pub fn added_tokens(&self) -> &HashMap<u32, Added> {
+        &self.added
+    }
+
+    /// The added token with this id.
+    pub fn added(&self, id: u32) -> Option<&Added> {
+        self.added.get(&id)
+    }
+
+    /// Whether the model's unknown token has this id.
+    pub fn is_unk(&self, id: u32) -> bool {
+        self.unk == Some(id)
+    }
+
+    /// Whether decoding with `skip_special_tokens` drops this id.
+    pub fn is_skipped(&self, id: u32) -> bool {
+        self.vocab.get(&id).is_some_and(|entry| self.reference.get_added_vocabulary().is_special_token(&entry.token))
+    }
+
+    /// Whether this id is a `<0xXX>` byte token of a model with byte fallback.
+    pub fn is_byte_token(&self, id: u32) -> bool {
+        let falls_back = match self.reference.get_model() {
+            ModelWrapper::BPE(model) => model.byte_fallback,
+            ModelWrapper::Unigram(model) => model.byte_fallback(),
+            _ => false,
+        };
+        falls_back
+            && self.vocab.get(&id).is_some_and(|entry| entry.token.starts_with("<0x") && entry.surface.len() == 1)
+    }
+
+    /// The bytes that an id stands for by itself, `None` outside the vocabulary.
+    pub fn surface(&self, id: u32) -> Option<&[u8]> {
+        self.vocab.get(&id).map(|entry| &*entry.surface)
+    }
+
+    /// The id as the reference sees it, or [`UNKNOWN`].
+    pub fn known(&self, id: i64) -> u32 {
+        u32::try_from(id).ok().filter(|id| self.vocab.contains_key(id)).unwrap_or(UNKNOWN)
+    }
+
+    /// Whether `id` comes back when its own string is encoded as one pre-token; other models than BPE always say yes.
+    pub fn is_reachable(&self, id: u32) -> bool {
+        let (ModelWrapper::BPE(model), Some(entry)) = (self.reference.get_model(), self.vocab.get(&id)) else {
+            return true;
+        };
+        self.added.contains_key(&id)
+            || model.tokenize(&entry.token).is_ok_and(|tokens| matches!(&tokens[..], [one] if one.id == id))
+    }
+
+    /// Whether the merges alone, without the whole-word rule, turn the pre-token `normalized` into one token.
+    pub fn merges_give_one_token(&self, normalized: &str) -> bool {
+        self.pure_merges.as_ref().is_none_or(|model| model.tokenize(normalized).is_ok_and(|tokens| tokens.len() == 1))
+    }
+
+    /// Decode as the reference does; ids outside the vocabulary decode to nothing.
+    ///
+    /// # Errors
+    /// [`Error::Reference`] where the reference fails.
+    pub fn decode(&self, ids: &[u32], skip_special_tokens: bool) -> Result<String> {
+        // The reference skips such ids by itself, but some of its decoders cannot bear an empty list.
+        let known: Vec<u32> = ids.iter().copied().filter(|&id| id != UNKNOWN).collect();
+        if known.is_empty() {
+            return Ok(String::new());
+        }
+        self.reference.decode(&known, skip_special_tokens).map_err(Error::reference)
+    }
+
+    /// Decode and say where every token lies; `None` where the trace does not give `text`, the reference's own.
+    pub fn trace_decode(&self, ids: &[u32], text: &str) -> Option<DecodeTrace> {
+        let decoder = self.decoder.as_ref()?;
+        let by_surface = decoder.joins_surfaces();
+        let tokens = ids.iter().map(|id| {
+            self.vocab.get(id).map(|entry| if by_surface { &*entry.surface } else { entry.token.as_bytes() })
+        });
+        Some(decoder.trace(tokens)).filter(|trace| trace.text == text)
+    }
+
+    /// Encode as the reference does, without special tokens.
+    ///
+    /// # Errors
+    /// [`Error::Reference`] where the reference fails.
+    pub fn encode(&self, text: &str) -> Result<Vec<u32>> {
+        let encoding = self.reference.encode_fast(text, false).map_err(Error::reference)?;
+        Ok(encoding.get_ids().to_vec())
+    }
+}
+
+/// Clear what is no property of a text, and say what was cleared.
+fn normalise_settings(reference: &mut tokenizers::Tokenizer, options: LoadOptions) -> Result<Vec<&'static str>> {
+    let mut changed = Vec::new();
+    if reference.get_truncation().is_some() {
+        reference.with_truncation(None).map_err(|e| Error::Load { reason: e.to_string() })?;
+        changed.push("truncation");
+    }
+    if reference.get_padding().is_some() {
+        reference.with_padding(None);
+        changed.push("padding");
+    }
+    let dropout = match reference.get_model() {
+        ModelWrapper::BPE(model) => {
+            model.dropout.filter(|&dropout| dropout > 0.0).map(|dropout| (model.clone(), dropout))
+        }
+        _ => None,
+    };
+    if let Some((mut model, dropout)) = dropout {
+        if !options.ignore_dropout {
+            return Err(Error::Dropout { dropout });
+        }
+        model.dropout = None;
+        reference.with_model(model);
+        changed.push("dropout");
+    }
+    reference.set_encode_special_tokens(options.encode_special_tokens);
+    Ok(changed)
+}
+
+fn read_vocab(reference: &tokenizers::Tokenizer, decoder: Option<&Decoder>) -> HashMap<u32, Entry> {
+    let ids = reference.get_vocab(true).into_values();
+    let ids = ids.chain(reference.get_added_vocabulary().get_added_tokens_decoder().keys().copied());
+    ids.filter(|&id| id != UNKNOWN)
+        .filter_map(|id| {
+            let token = reference.id_to_token(id)?;
+            let surface = decoder.map_or_else(|| token.as_bytes().to_vec(), |decoder| decoder.surface(&token));
+            Some((id, Entry { token: token.into(), surface: surface.into() }))
+        })
+        .collect()
+}
+
+fn unk_id(reference: &tokenizers::Tokenizer, json: &[u8]) -> Option<u32> {
+    let model = reference.get_model();
+    let token = match model {
+        ModelWrapper::BPE(bpe) => bpe.unk_token.clone()?,
+        ModelWrapper::WordPiece(pieces) => pieces.unk_token.clone(),
+        ModelWrapper::WordLevel(words) => words.unk_token.clone(),
+        // The reference keeps this one to itself.
+        ModelWrapper::Unigram(_) => {
+            let file: Value = serde_json::from_slice(json).ok()?;
+            return file.pointer("/model/unk_id")?.as_u64().and_then(|id| u32::try_from(id).ok());
+        }
+    };
+    model.token_to_id(&token)
+}
+
+fn pure_merges(model: &ModelWrapper) -> Option<ModelWrapper> {
+    let ModelWrapper::BPE(model) = model else { return None };
+    model.ignore_merges.then(|| {
+        let mut pure: BPE = model.clone();
+        pure.ignore_merges = false;
+        ModelWrapper::BPE(pure)
+    })
+}
