@@ -39,19 +39,20 @@ fn common_prefix(a: &[u32], b: &[u32]) -> usize {
 /// The drift spans of two sides that lie on the same axis.
 ///
 /// A token with an empty range forms a span of its own with an empty other side, unless the other side has the same id
-/// there. Equal ids at the front of a group are no part of its span (they differ in the bytes they swallow only), so
-/// [`first_diff`] is the start of the first span.
+/// there. Equal ids at the front of the lists, and of a group, are no part of a span (they differ in the bytes they swallow
+/// only), so [`first_diff`] is the start of the first span.
 pub fn spans(sampled: Side<'_>, reencoded: Side<'_>) -> Vec<Span> {
     let mut spans = Vec::new();
-    let start = common_prefix(sampled.ids, reencoded.ids);
-    let mut walk = Walk { sides: [sampled, reencoded], next: [start; 2] };
+    let common = common_prefix(sampled.ids, reencoded.ids);
+    let behind_common = |tokens: std::ops::Range<usize>| tokens.start.max(common)..tokens.end.max(common);
+    let mut walk = Walk { sides: [sampled, reencoded], next: [0; 2] };
     while let Some((first, bytes)) = walk.group() {
-        let [s, r] = [0, 1].map(|side| first[side]..walk.next[side]);
-        let common = common_prefix(&sampled.ids[s.clone()], &reencoded.ids[r.clone()]);
-        if s.len().max(r.len()) == common {
+        let [s, r] = [0, 1].map(|side| behind_common(first[side]..walk.next[side]));
+        let equal = common_prefix(&sampled.ids[s.clone()], &reencoded.ids[r.clone()]);
+        if s.len().max(r.len()) == equal {
             continue;
         }
-        let (s, r) = (s.start + common..s.end, r.start + common..r.end);
+        let (s, r) = (s.start + equal..s.end, r.start + equal..r.end);
         let starts = sampled.ranges[s.clone()].first().into_iter().chain(reencoded.ranges[r.clone()].first());
         let byte_start = starts.map(|range| range.start).min().unwrap_or(bytes.start);
         spans.push(Span { sampled: s, reencoded: r, bytes: Some(byte_start..bytes.end) });
@@ -115,5 +116,93 @@ impl Walk<'_> {
                 return end;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A side that tiles `0..text.len()`: pieces of the text whose id is their content, so equal pieces are equal tokens.
+    fn tiling(text: &[u8], cuts: &[bool]) -> (Vec<u32>, Vec<ByteRange>) {
+        let mut ends: Vec<usize> = (1..text.len()).filter(|&at| cuts[at]).collect();
+        ends.extend((!text.is_empty()).then_some(text.len()));
+        let mut start = 0;
+        let ranges: Vec<ByteRange> = ends.into_iter().map(|end| std::mem::replace(&mut start, end)..end).collect();
+        let id = |range: &ByteRange| text[range.clone()].iter().fold(1, |id, &byte| id * 3 + u32::from(byte));
+        (ranges.iter().map(id).collect(), ranges)
+    }
+
+    fn with_empty_tokens(side: (Vec<u32>, Vec<ByteRange>), at: &[usize]) -> (Vec<u32>, Vec<ByteRange>) {
+        let (mut ids, mut ranges) = side;
+        for &at in at {
+            let at = at.min(ids.len());
+            let place = ranges.get(at).map_or_else(|| ranges.last().map_or(0, |last| last.end), |next| next.start);
+            ids.insert(at, 0);
+            ranges.insert(at, place..place);
+        }
+        (ids, ranges)
+    }
+
+    prop_compose! {
+        fn two_sides()(text in prop::collection::vec(0u8..2, 0..12))(
+            a in prop::collection::vec(any::<bool>(), text.len()),
+            b in prop::collection::vec(any::<bool>(), text.len()),
+            text in Just(text),
+            empty in prop::collection::vec(0usize..12, 0..3),
+            inserted in prop::collection::vec(0usize..12, 0..3),
+        ) -> [(Vec<u32>, Vec<ByteRange>); 2] {
+            [with_empty_tokens(tiling(&text, &a), &empty), with_empty_tokens(tiling(&text, &b), &inserted)]
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn spans_rebuild_the_other_side_and_start_at_the_first_difference(sides in two_sides()) {
+            let [(ids, ranges), (re_ids, re_ranges)] = &sides;
+            let spans = spans(Side { ids, ranges }, Side { ids: re_ids, ranges: re_ranges });
+            let mut rebuilt = Vec::new();
+            let mut done = 0;
+            for span in &spans {
+                rebuilt.extend_from_slice(&ids[done..span.sampled.start]);
+                rebuilt.extend_from_slice(&re_ids[span.reencoded.clone()]);
+                done = span.sampled.end;
+            }
+            rebuilt.extend_from_slice(&ids[done..]);
+            prop_assert_eq!(&rebuilt, re_ids);
+            prop_assert_eq!(first_diff(ids, re_ids), spans.first().map(|span| span.sampled.start));
+        }
+
+        #[test]
+        fn no_cut_lies_inside_a_span(sides in two_sides()) {
+            let [(ids, ranges), (re_ids, re_ranges)] = &sides;
+            let reached_across = |at: usize| ranges.iter().chain(re_ranges).any(|range| range.start < at && at < range.end);
+            for span in spans(Side { ids, ranges }, Side { ids: re_ids, ranges: re_ranges }) {
+                let bytes = span.bytes.expect("both sides are placed");
+                prop_assert!((bytes.start + 1..bytes.end).all(reached_across));
+                prop_assert_ne!(&ids[span.sampled], &re_ids[span.reencoded]);
+            }
+        }
+
+        #[test]
+        fn the_unlocated_span_is_all_between_prefix_and_suffix(a in prop::collection::vec(0u32..3, 0..8), b in prop::collection::vec(0u32..3, 0..8)) {
+            match unlocated_span(&a, &b) {
+                None => prop_assert_eq!(a, b),
+                Some(span) => {
+                    prop_assert_eq!(&a[..span.sampled.start], &b[..span.reencoded.start]);
+                    prop_assert_eq!(&a[span.sampled.end..], &b[span.reencoded.end..]);
+                    prop_assert_eq!(first_diff(&a, &b), Some(span.sampled.start));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_added_space_of_the_same_id_moves_its_span_behind_the_equal_ids() {
+        // Sampled `▁`[3,4) `x`[4,5) against re-encoded `▁`(empty) `▁x`[3,5).
+        let spans = spans(Side { ids: &[7, 8], ranges: &[3..4, 4..5] }, Side { ids: &[7, 9], ranges: &[3..3, 3..5] });
+        assert_eq!(spans, [Span { sampled: 1..2, reencoded: 1..2, bytes: Some(3..5) }]);
     }
 }

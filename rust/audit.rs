@@ -6,7 +6,7 @@ use crate::decode::DecodeTrace;
 use crate::error::{Error, Result};
 use crate::provenance::{self, Provenance, Straddling};
 use crate::reencode::EncodeTrace;
-use crate::tokenizer::{Tokenizer, UNKNOWN};
+use crate::tokenizer::{Added, Tokenizer, UNKNOWN};
 
 /// Options of a pipeline's decoding, measured as a second exposure under its own name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -174,7 +174,14 @@ impl Tokenizer {
         audit.invalid_utf8 = decoded.is_some_and(|decoded| !decoded.invalid.is_empty());
         // A trace that disagrees with the verdict places nothing, but the ids it is asked about are those of the verdict.
         let encoded = EncodeTrace { ids: audit.reencoded.clone(), ..encoded };
-        let drift = Drift { tokenizer: self, ids: row.ids, decoded, encoded: &encoded, clean_runs: &runs.clean };
+        let drift = Drift {
+            tokenizer: self,
+            ids: row.ids,
+            decoded,
+            encoded: &encoded,
+            clean_runs: &runs.clean,
+            artefact: runs.all_clean,
+        };
         let causes = drift.causes(&spans);
         audit.findings = spans
             .into_iter()
@@ -201,7 +208,7 @@ impl Tokenizer {
     /// border, and nothing to conclude where other added tokens came back.
     fn clean_runs(&self, sampled: &[u32], reencoded: &[u32], encoded_bytes: &mut usize) -> Result<CleanRuns> {
         let is_added = |id: &&u32| self.added(**id).is_some();
-        let is_border = |id: u32| self.added(id).is_some_and(|added| added.is_border);
+        let is_border = |id: u32| self.added(id).is_some_and(Added::is_border);
         if !sampled.iter().any(|&id| is_border(id))
             || !sampled.iter().filter(is_added).eq(reencoded.iter().filter(is_added))
         {

@@ -96,6 +96,8 @@ pub struct Drift<'a> {
     pub encoded: &'a EncodeTrace,
     /// Runs of sampled tokens between added tokens that come back equal by themselves.
     pub clean_runs: &'a [std::ops::Range<usize>],
+    /// Whether all runs do.
+    pub artefact: bool,
 }
 
 impl Drift<'_> {
@@ -121,7 +123,9 @@ impl Drift<'_> {
         let reencoded = &self.encoded.ids[span.reencoded.clone()];
         let both = || sampled.iter().chain(reencoded).copied();
         let is_surface_of_added = |id| self.tokenizer.added(id).is_some_and(|added| !added.is_whitespace);
-        if sampled.contains(&UNKNOWN) {
+        if self.artefact {
+            Cause::ControlSpacing
+        } else if sampled.contains(&UNKNOWN) {
             Cause::UnknownId
         } else if both().any(|id| self.tokenizer.is_unk(id)) {
             Cause::UnknownToken

@@ -437,3 +437,110 @@ fn strip(piece: &str, content: char, start: usize, stop: usize) -> Vec<Edit> {
     let edits = [Edit::new(0..head, ""), Edit::new(piece.len() - tail..piece.len(), "")];
     edits.into_iter().filter(|edit| !edit.at.is_empty()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+    use tokenizers::{Decoder as _, DecoderWrapper};
+
+    use super::*;
+
+    fn decoders() -> Vec<Value> {
+        let replace = json!({"type": "Replace", "pattern": {"String": "▁"}, "content": " "});
+        let regex = json!({"type": "Replace", "pattern": {"Regex": "a+"}, "content": "é"});
+        let strip = json!({"type": "Strip", "content": " ", "start": 1, "stop": 0});
+        let byte_level =
+            json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true});
+        let sequence = |decoders: &[&Value]| json!({"type": "Sequence", "decoders": decoders});
+        let (fallback, fuse) = (json!({"type": "ByteFallback"}), json!({"type": "Fuse"}));
+        vec![
+            Value::Null,
+            byte_level.clone(),
+            fuse.clone(),
+            sequence(&[&replace, &fallback, &fuse, &strip]),
+            sequence(&[&fallback, &fuse, &replace, &strip]),
+            sequence(&[&regex, &fallback, &byte_level]),
+            sequence(&[]),
+            json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true}),
+            json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never", "split": false}),
+            json!({"type": "WordPiece", "prefix": "##", "cleanup": true}),
+            json!({"type": "WordPiece", "prefix": "##", "cleanup": false}),
+            json!({"type": "BPEDecoder", "suffix": "</w>"}),
+            json!({"type": "CTC", "pad_token": "<pad>", "word_delimiter_token": "|", "cleanup": true}),
+        ]
+    }
+
+    fn token() -> impl Strategy<Value = String> {
+        const KNOWN: [&str; 15] =
+            ["▁", "▁a", "aa", " ", ".", "##b", "a</w>", "<pad>", "|", "n't", "é", "Ġ", "Ã", "©", "<0x+F>"];
+        prop_oneof![
+            prop::sample::select(&KNOWN[..]).prop_map(str::to_owned),
+            any::<u8>().prop_map(|byte| format!("<0x{byte:02X}>")),
+            any::<u8>().prop_map(|byte| byte_level::char_of(byte).to_string()),
+            "[a▁é]{1,3}",
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        #[test]
+        fn the_trace_gives_the_text_of_the_reference(
+            which in 0..decoders().len(),
+            tokens in prop::collection::vec(prop::option::weighted(0.9, token()), 1..12),
+        ) {
+            let section = decoders().swap_remove(which);
+            let known: Vec<String> = tokens.iter().flatten().cloned().collect();
+            prop_assume!(!known.is_empty());
+            let expected = match serde_json::from_value::<Option<DecoderWrapper>>(section.clone()).unwrap() {
+                Some(decoder) => decoder.decode(known).unwrap(),
+                None => known.join(" "),
+            };
+            let decoder = Decoder::from_json(&section).unwrap();
+            let surfaces: Vec<Option<Vec<u8>>> = tokens
+                .iter()
+                .map(|token| token.as_ref().map(|token| {
+                    if decoder.joins_surfaces() { decoder.surface(token) } else { token.clone().into_bytes() }
+                }))
+                .collect();
+            let trace = decoder.trace(surfaces.iter().map(|surface| surface.as_deref()));
+
+            prop_assert_eq!(&trace.text, &expected);
+            prop_assert_eq!(trace.ranges.len(), tokens.len());
+            prop_assert!(trace.ranges.iter().all(|range| range.start <= range.end && range.end <= expected.len()));
+            prop_assert!(trace.ranges.is_sorted_by_key(|range| range.start));
+            let filled = trace.ranges.iter().filter(|range| !ByteRange::is_empty(range));
+            prop_assert!(filled.is_sorted_by_key(|range| range.end));
+            let mut covered = vec![false; expected.len()];
+            trace.ranges.iter().for_each(|range| covered[range.clone()].fill(true));
+            prop_assert!(covered.into_iter().all(|covered| covered), "every byte of D comes from a token");
+            prop_assert!(tokens.iter().zip(&trace.ranges).all(|(token, range)| token.is_some() || range.is_empty()));
+            let is_replacement = |at: &ByteRange| expected[at.clone()].chars().all(|c| c == '\u{FFFD}');
+            prop_assert!(trace.invalid.iter().all(is_replacement));
+        }
+    }
+
+    #[test]
+    fn tokens_that_share_a_replacement_character_have_its_range() {
+        let decoder = Decoder::from_json(&decoders()[1]).unwrap();
+        let trace = decoder.trace([Some(&b"a\xE2"[..]), None, Some(&b"\x82b"[..])].into_iter());
+        assert_eq!(trace.text, "a\u{FFFD}b");
+        assert_eq!(trace.ranges, [0..4, 1..1, 1..5]);
+        assert_eq!(trace.invalid.as_slice(), std::slice::from_ref(&(1..4)));
+    }
+
+    #[test]
+    fn a_stripped_space_has_an_empty_range() {
+        let decoder = Decoder::from_json(&decoders()[3]).unwrap();
+        let tokens = ["▁", "<0xF0>", "<0x9F>"].map(|token| Some(token.as_bytes()));
+        let trace = decoder.trace(tokens.into_iter());
+        assert_eq!(trace.text, "\u{FFFD}\u{FFFD}");
+        assert_eq!(trace.ranges, [0..0, 0..3, 3..6]);
+    }
+
+    #[test]
+    fn an_unknown_decoder_is_not_guessed() {
+        assert!(Decoder::from_json(&json!({"type": "Later"})).is_none());
+    }
+}

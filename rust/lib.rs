@@ -13,6 +13,7 @@ pub mod batch;
 mod byte_level;
 pub mod cause;
 pub mod columns;
+mod compose;
 pub mod decode;
 pub mod error;
 pub mod provenance;

@@ -97,8 +97,12 @@ impl PyTokenizer {
 
     #[getter]
     fn added_tokens(&self) -> Vec<(u32, String, bool)> {
-        let mut tokens: Vec<_> =
-            self.0.added_tokens().iter().map(|(&id, added)| (id, added.content.clone(), added.special)).collect();
+        let mut tokens: Vec<_> = self
+            .0
+            .added_tokens()
+            .iter()
+            .map(|(&id, added)| (id, added.token.content.clone(), added.token.special))
+            .collect();
         tokens.sort_unstable();
         tokens
     }

@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 
+use tokenizers::models::bpe::BPE;
 use tokenizers::normalizer::Range;
 use tokenizers::{
     Model, ModelWrapper, NormalizedString, Normalizer, OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer,
@@ -14,6 +15,7 @@ use tokenizers::{
 
 use crate::ByteRange;
 use crate::byte_level;
+use crate::compose;
 use crate::error::{Error, Result};
 use crate::tokenizer::Tokenizer;
 
@@ -48,6 +50,23 @@ impl Prefixes {
             }
         }
         prefixes
+    }
+
+    /// Mark the characters at the front of each of `splits` that came from nothing.
+    fn mark_inserted(&self, text: &str, splits: &mut [Vec<Aligned>], segment_starts: &[usize]) {
+        for index in 0..splits.len() {
+            let following = splits.get(index + 1).and_then(|next| next.first()).map(|next| next.source.clone());
+            let chars = &mut splits[index];
+            let Some(source) = chars.first().map(|first| first.source.clone()) else { continue };
+            let starts_segment = segment_starts.binary_search(&source.start).is_ok();
+            // The pre-tokenizer puts nothing in front of a text that starts with a space already.
+            let starts_with_space = text[source].starts_with([' ', SPACE_MARKER]);
+            if starts_segment && !self.normalizer.is_empty() {
+                mark_prefix(chars, &self.normalizer, following.as_ref());
+            } else if !self.pre_tokenizer.is_empty() && !starts_with_space && (chars.len() > 1 || following.is_some()) {
+                mark_prefix(chars, &self.pre_tokenizer, following.as_ref());
+            }
+        }
     }
 }
 
@@ -86,15 +105,19 @@ impl Tokenizer {
         let reference = self.reference();
         let mut stages = reference.get_added_vocabulary().extract_and_normalize(reference.get_normalizer(), text);
 
-        let changed = RefCell::new(Vec::new());
-        let segment_starts = RefCell::new(Vec::new());
+        let segments = Segments::new(self, text, &stages);
+        let mut changed = segments.removed;
+        let in_segments = RefCell::new(Vec::new());
         stages
             .normalize(|segment| {
-                segment_starts.borrow_mut().push(segment.offsets_original().0);
-                changed.borrow_mut().extend(changes(text, segment, &self.prefixes().normalizer));
+                let has_prefix = segments.starts.binary_search(&segment.offsets_original().0).is_ok();
+                let prefix = if has_prefix { &self.prefixes().normalizer } else { "" };
+                in_segments.borrow_mut().extend(changes(text, segment, prefix));
                 Ok(())
             })
             .map_err(Error::reference)?;
+        changed.extend(in_segments.into_inner());
+        changed.sort_unstable_by_key(|range| range.start);
         if let Some(pre_tokenizer) = reference.get_pre_tokenizer() {
             pre_tokenizer.pre_tokenize(&mut stages).map_err(Error::reference)?;
         }
@@ -104,21 +127,19 @@ impl Tokenizer {
             .map(|(_, _, tokens)| tokens.is_some())
             .collect();
 
-        let located = RefCell::new(Vec::new());
-        let segment_starts = segment_starts.into_inner();
+        let splits = RefCell::new(Vec::new());
         let model = reference.get_model();
         stages
             .tokenize(|split| {
-                let tokens = model.tokenize(split.get())?;
-                let starts_segment = segment_starts.binary_search(&split.offsets_original().0).is_ok();
-                let characters = Characters::new(text, split, self.prefixes(), starts_segment);
-                located.borrow_mut().push(characters.locate(model, split.get(), &tokens));
-                Ok(tokens)
+                splits.borrow_mut().push(aligned(split));
+                model.tokenize(split.get())
             })
             .map_err(Error::reference)?;
+        let mut splits = splits.into_inner();
+        self.prefixes().mark_inserted(text, &mut splits, &segments.starts);
 
-        let mut trace = EncodeTrace { changed: changed.into_inner(), located: true, ..EncodeTrace::default() };
-        let mut located = located.into_inner().into_iter();
+        let mut trace = EncodeTrace { changed, located: true, ..EncodeTrace::default() };
+        let mut splits = splits.into_iter();
         for ((normalized, (start, stop), tokens), is_added) in
             stages.get_splits(OffsetReferential::Original, OffsetType::Byte).into_iter().zip(is_added)
         {
@@ -128,14 +149,18 @@ impl Tokenizer {
             let (range, ranges) = if is_added {
                 (start..stop, Some(vec![start..stop; tokens.len()]))
             } else {
-                located.next().unwrap_or((start..stop, None))
+                let sources = Sources::new(text, &splits.next().unwrap_or_default());
+                (sources.range(), sources.of_tokens(model, normalized, tokens))
             };
             trace.located &= ranges.is_some();
             trace.ranges.extend(ranges.unwrap_or_default());
             let normalized = if is_added { String::new() } else { normalized.to_owned() };
             trace.pre_tokens.push(PreToken { range, tokens: first..trace.ids.len(), normalized });
         }
-        trace.cover_composed(text);
+        if let Some(form) = self.unicode_form() {
+            let composed = compose::changed_parts(text, &trace.changed, form);
+            compose::cover(&mut trace.ranges, &composed);
+        }
         if !matches!(model, ModelWrapper::BPE(_)) && !trace.changed.is_empty() {
             // Their offsets follow the normalized text, which says too little about where a changed text came from.
             trace.located = false;
@@ -144,41 +169,43 @@ impl Tokenizer {
     }
 }
 
-impl EncodeTrace {
-    /// A composed character (`e` + U+0301 -> `é`) is aligned to its first part only: its other parts lie in a gap behind it.
-    fn cover_composed(&mut self, text: &str) {
-        if !self.located || self.changed.is_empty() {
-            return;
-        }
-        for index in 0..self.ranges.len() {
-            let range = self.ranges[index].clone();
-            let is_behind = |next: &&ByteRange| !ByteRange::is_empty(next) && next.start >= range.end;
-            let next = self.ranges[index + 1..].iter().find(is_behind).map_or(text.len(), |next| next.start);
-            if range.is_empty() || next == range.end {
-                continue;
-            }
-            let last = text[..range.end].char_indices().next_back().map_or(range.start, |(at, _)| at);
-            if composes(text.get(last..next).unwrap_or_default(), range.end - last) {
-                self.ranges[index].end = next;
-            }
-        }
-    }
+/// What the search for added tokens and the normalizer made of a text.
+struct Segments {
+    /// Where the normalizer began afresh: behind added tokens that are looked for in the text as it is.
+    starts: Vec<usize>,
+    /// Stretches that the normalizer left nothing of.
+    removed: Vec<ByteRange>,
 }
 
-/// Whether canonical or compatibility composition joins the text behind `first` bytes to what is before it.
-fn composes(text: &str, first: usize) -> bool {
-    let (Some(head), Some(tail)) = (text.get(..first), text.get(first..)) else { return false };
-    let joined = |compose: fn(&mut NormalizedString) -> &mut NormalizedString| {
-        let composed = |text: &str| compose(&mut NormalizedString::from(text)).get().to_owned();
-        composed(text) != composed(head) + &composed(tail)
-    };
-    joined(NormalizedString::nfc) || joined(NormalizedString::nfkc)
+impl Segments {
+    fn new(tokenizer: &Tokenizer, text: &str, stages: &PreTokenizedString) -> Self {
+        let mut segments = Self { starts: Vec::new(), removed: Vec::new() };
+        let mut begins_afresh = true;
+        let mut done = 0;
+        for (_, (start, stop), tokens) in stages.get_splits(OffsetReferential::Original, OffsetType::Byte) {
+            if start > done {
+                segments.removed.push(done..start);
+            }
+            match tokens.as_deref() {
+                Some(tokens) => {
+                    let is_normalized =
+                        |token: &Token| tokenizer.added(token.id).is_some_and(|added| added.token.normalized);
+                    begins_afresh = !tokens.iter().any(is_normalized);
+                }
+                None if begins_afresh => segments.starts.push(start),
+                None => {}
+            }
+            done = stop.max(done);
+        }
+        if text.len() > done {
+            segments.removed.push(done..text.len());
+        }
+        segments
+    }
 }
 
 /// One character of a normalized text and the bytes of D it came from.
 struct Aligned {
-    /// Its place in the normalized text.
-    at: usize,
     c: char,
     /// What it came from, as the reference says: whole characters.
     source: ByteRange,
@@ -190,18 +217,25 @@ fn aligned(normalized: &NormalizedString) -> Vec<Aligned> {
     let shift = normalized.offsets_original().0;
     let chars = normalized.get().char_indices().map(|(at, c)| {
         let source = normalized.convert_offsets(Range::Normalized(at..at + c.len_utf8())).unwrap_or(0..0);
-        Aligned { at, c, source: shift + source.start..shift + source.end, is_inserted: false }
+        Aligned { c, source: shift + source.start..shift + source.end, is_inserted: false }
     });
     chars.collect()
 }
 
-/// Mark the characters of `prefix` that the encoder put in front: they share the source of the character behind them.
-fn mark_inserted(chars: &mut [Aligned], prefix: &str) {
+/// Mark the leading characters that spell `prefix` and share the source of the character behind them: of the next one, or of
+/// `following` where there is none in this text.
+fn mark_prefix(chars: &mut [Aligned], prefix: &str, following: Option<&ByteRange>) {
     let count = prefix.chars().count();
     let is_prefix = chars.len() >= count && chars.iter().zip(prefix.chars()).all(|(aligned, c)| aligned.c == c);
-    let shares_source = chars.get(count).is_none_or(|next| chars[..count].iter().all(|c| c.source == next.source));
-    if is_prefix && shares_source {
-        chars[..count].iter_mut().for_each(|c| c.is_inserted = true);
+    if !is_prefix {
+        return;
+    }
+    let (chars, rest) = chars.split_at_mut(count);
+    let next = rest.first().map(|next| &next.source).or(following);
+    if next.is_none_or(|next| chars.iter().all(|c| c.source == *next)) {
+        for c in chars {
+            c.is_inserted = true;
+        }
     }
 }
 
@@ -213,7 +247,7 @@ fn changes(text: &str, segment: &NormalizedString, prefix: &str) -> Vec<ByteRang
         return Vec::new();
     }
     let mut chars = aligned(segment);
-    mark_inserted(&mut chars, prefix);
+    mark_prefix(&mut chars, prefix, None);
     let mut changed = Vec::new();
     let mut done = start;
     for run in chars.chunk_by(|a, b| a.source == b.source && !a.is_inserted) {
@@ -247,114 +281,90 @@ fn stands_for_bytes(run: &[Aligned], source: &str) -> bool {
 }
 
 /// The bytes of D behind every byte of one pre-token's normalized text.
-struct Characters {
-    sources: Vec<ByteRange>,
-    /// Where the pre-token starts and stops on D, without what was put in front.
-    range: ByteRange,
-}
+struct Sources(Vec<ByteRange>);
 
-impl Characters {
-    fn new(text: &str, split: &NormalizedString, prefixes: &Prefixes, starts_segment: bool) -> Self {
-        let mut chars = aligned(split);
-        if starts_segment && !prefixes.normalizer.is_empty() {
-            mark_inserted(&mut chars, &prefixes.normalizer);
-        } else if !prefixes.pre_tokenizer.is_empty() {
-            let first = chars.first().and_then(|c| text.get(c.source.clone()));
-            // Not put in front of a text that starts with a space already.
-            if first.is_some_and(|first| first != " " && !first.starts_with(SPACE_MARKER)) && chars.len() > 1 {
-                mark_inserted(&mut chars, &prefixes.pre_tokenizer);
-            }
-        }
-        let mut sources = vec![0..0; split.get().len()];
+impl Sources {
+    fn new(text: &str, chars: &[Aligned]) -> Self {
+        let mut sources = Vec::new();
         for run in chars.chunk_by(|a, b| a.source == b.source && a.is_inserted == b.is_inserted) {
             let source = &run[0].source;
             let original = text.get(source.clone()).unwrap_or_default();
             let is_bytewise = stands_for_bytes(run, original);
             for (index, aligned) in run.iter().enumerate() {
-                let bytes = &mut sources[aligned.at..aligned.at + aligned.c.len_utf8()];
+                let len = aligned.c.len_utf8();
                 if aligned.is_inserted {
-                    bytes.fill(source.start..source.start);
+                    sources.extend((0..len).map(|_| source.start..source.start));
                 } else if is_bytewise {
-                    bytes.fill(source.start + index..source.start + index + 1);
-                } else if run.len() == 1 && original.len() == bytes.len() {
+                    sources.extend((0..len).map(|_| source.start + index..source.start + index + 1));
+                } else if run.len() == 1 && original.len() == len {
                     // The character itself, or one of the same length: byte fallback cuts it byte by byte.
-                    bytes.iter_mut().zip(source.clone()).for_each(|(byte, at)| *byte = at..at + 1);
+                    sources.extend(source.clone().map(|at| at..at + 1));
                 } else {
-                    bytes.fill(source.clone());
+                    sources.extend((0..len).map(|_| source.clone()));
                 }
             }
         }
-        let start =
-            sources.iter().find(|source| !source.is_empty()).or(sources.first()).map_or(0, |source| source.start);
-        let stop = sources.last().map_or(start, |source| source.end).max(start);
-        Self { sources, range: start..stop }
+        Self(sources)
     }
 
-    /// The pre-token's range on D and those of its tokens; `None` where they cannot be placed.
-    fn locate(self, model: &ModelWrapper, normalized: &str, tokens: &[Token]) -> (ByteRange, Option<Vec<ByteRange>>) {
-        let places = places(model, normalized, tokens);
-        let ranges = places.map(|places| {
-            let mut floor = self.range.start;
-            places
-                .into_iter()
-                .map(|place| {
-                    let source = self.sources.get(place).filter(|source| !source.is_empty());
-                    let range = source.map_or(floor..floor, |source| {
-                        let start = source[0].start;
-                        start..source[source.len() - 1].end.max(start)
-                    });
-                    floor = range.end;
-                    range
-                })
-                .collect()
+    /// Where the pre-token lies on D, without what was put in front.
+    fn range(&self) -> ByteRange {
+        let first = self.0.iter().find(|source| !source.is_empty()).or(self.0.first());
+        let start = first.map_or(0, |source| source.start);
+        start..self.0.last().map_or(start, |source| source.end)
+    }
+
+    /// The ranges of the tokens that the model made of `normalized`; `None` where they cannot be placed.
+    ///
+    /// The model's own offsets are right but for two cases: characters that it drops without a trace shift those behind
+    /// them, and Unigram gives every byte of a character the whole of it.
+    fn of_tokens(mut self, model: &ModelWrapper, normalized: &str, tokens: &[Token]) -> Option<Vec<ByteRange>> {
+        let mut end = self.range().start;
+        let mut places: Vec<ByteRange> = tokens.iter().map(|token| token.offsets.0..token.offsets.1).collect();
+        match model {
+            ModelWrapper::BPE(bpe) => {
+                if emits_unknown_late(bpe, tokens) {
+                    return None;
+                }
+                let reached = places.last().map_or(0, |place| place.end);
+                if reached < normalized.len() {
+                    self.0 = kept_bytes(bpe, normalized).into_iter().map(|at| self.0[at].clone()).collect();
+                }
+                if reached != self.0.len() {
+                    return None;
+                }
+            }
+            ModelWrapper::Unigram(_) => place_bytes(&mut places),
+            ModelWrapper::WordPiece(_) | ModelWrapper::WordLevel(_) => {}
+        }
+        let ranges = places.into_iter().map(|place| {
+            let sources = self.0.get(place).unwrap_or_default();
+            let start = sources.iter().find(|source| !source.is_empty()).or(sources.first()).map_or(end, |s| s.start);
+            end = sources.last().map_or(end, |source| source.end);
+            start..end
         });
-        (self.range, ranges)
+        Some(ranges.collect())
     }
 }
 
-/// Where the tokens of one pre-token lie in its normalized text.
-///
-/// The model's own offsets are right but for two cases: characters that it drops without a trace shift those behind them,
-/// and Unigram gives every byte of a character the whole of it.
-fn places(model: &ModelWrapper, normalized: &str, tokens: &[Token]) -> Option<Vec<ByteRange>> {
-    let mut places: Vec<ByteRange> = tokens.iter().map(|token| token.offsets.0..token.offsets.1).collect();
-    match model {
-        ModelWrapper::BPE(bpe) => {
-            let reached = places.last().map_or(0, |place| place.end);
-            if reached < normalized.len() {
-                let kept = kept_bytes(bpe, normalized);
-                if kept.len() != reached {
-                    return None;
-                }
-                for place in &mut places {
-                    *place = kept.get(place.start).copied()?..kept.get(place.end.checked_sub(1)?).copied()? + 1;
-                }
-            }
-            let unk = bpe.unk_token.as_deref();
-            let has = |test: &dyn Fn(&Token) -> bool| tokens.iter().any(test);
-            if bpe.byte_fallback && has(&|t| Some(&*t.value) == unk) && has(&|t| t.value.starts_with("<0x")) {
-                // The reference emits a pending unknown token after the bytes of the character behind it.
-                return None;
-            }
+/// Whether a BPE may have emitted a pending unknown token behind the bytes of the character that follows it.
+fn emits_unknown_late(bpe: &BPE, tokens: &[Token]) -> bool {
+    let is_unk = |token: &Token| Some(token.value.as_str()) == bpe.unk_token.as_deref();
+    bpe.byte_fallback && tokens.iter().any(is_unk) && tokens.iter().any(|token| token.value.starts_with("<0x"))
+}
+
+/// Give each of the byte tokens that share one place its own byte of it.
+fn place_bytes(places: &mut [ByteRange]) {
+    for run in places.chunk_by_mut(|a, b| a == b) {
+        let whole = run[0].clone();
+        if run.len() == whole.len() {
+            run.iter_mut().zip(whole).for_each(|(place, at)| *place = at..at + 1);
         }
-        ModelWrapper::Unigram(_) => {
-            let mut first = 0;
-            while first < places.len() {
-                let whole = places[first].clone();
-                let run = places[first..].iter().take_while(|place| **place == whole).count();
-                if run > 1 && run == whole.len() {
-                    places[first..first + run].iter_mut().zip(whole).for_each(|(place, at)| *place = at..at + 1);
-                }
-                first += run;
-            }
-        }
-        ModelWrapper::WordPiece(_) | ModelWrapper::WordLevel(_) => {}
     }
-    Some(places)
 }
 
 /// The bytes of `normalized` whose characters a BPE without an unknown token does not drop.
-fn kept_bytes(bpe: &tokenizers::models::bpe::BPE, normalized: &str) -> Vec<usize> {
+fn kept_bytes(bpe: &BPE, normalized: &str) -> Vec<usize> {
     let last = normalized.char_indices().next_back().map_or(0, |(at, _)| at);
     let in_vocab = |symbol: &str| bpe.token_to_id(symbol).is_some();
     let mut kept = Vec::with_capacity(normalized.len());

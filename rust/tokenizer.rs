@@ -6,8 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde_json::Value;
 use tokenizers::models::bpe::BPE;
-use tokenizers::{Model, ModelWrapper};
+use tokenizers::{AddedToken, Model, ModelWrapper};
 
+use crate::compose::{self, Form};
 use crate::decode::{DecodeTrace, Decoder};
 use crate::error::{Error, Result, panic_message};
 use crate::reencode::Prefixes;
@@ -27,14 +28,17 @@ pub struct LoadOptions {
 /// One added token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Added {
-    /// The text that is recognised.
-    pub content: String,
-    /// Whether decoding can skip it.
-    pub special: bool,
-    /// Whether it leaves the spaces beside it alone, so that it separates its neighbours cleanly.
-    pub is_border: bool,
+    /// As the file has it.
+    pub token: AddedToken,
     /// Whether its text is nothing but white space (Gemma's runs of newlines): re-encoding to it is an ordinary merge.
     pub is_whitespace: bool,
+}
+
+impl Added {
+    /// Whether it leaves the spaces beside it alone, so that it separates its neighbours cleanly.
+    pub fn is_border(&self) -> bool {
+        !self.token.lstrip && !self.token.rstrip
+    }
 }
 
 /// One id of the vocabulary.
@@ -53,6 +57,7 @@ pub struct Tokenizer {
     added: HashMap<u32, Added>,
     unk: Option<u32>,
     prefixes: Prefixes,
+    unicode_form: Option<Form>,
     /// The BPE without its whole-word rule, where it has one.
     pure_merges: Option<ModelWrapper>,
     changed: Vec<&'static str>,
@@ -74,18 +79,15 @@ impl Tokenizer {
         let vocab = read_vocab(&reference, decoder.as_ref());
         let added = reference.get_added_vocabulary().get_added_tokens_decoder().iter().map(|(&id, token)| {
             let surface = vocab.get(&id).map_or(token.content.as_bytes(), |entry: &Entry| &entry.surface);
-            let added = Added {
-                content: token.content.clone(),
-                special: token.special,
-                is_border: !token.lstrip && !token.rstrip,
-                is_whitespace: std::str::from_utf8(surface).is_ok_and(|text| text.chars().all(char::is_whitespace)),
-            };
+            let is_whitespace = std::str::from_utf8(surface).is_ok_and(|text| text.chars().all(char::is_whitespace));
+            let added = Added { token: token.clone(), is_whitespace };
             (id, added)
         });
         Ok(Self {
             added: added.collect(),
             unk: unk_id(&reference, json),
             prefixes: Prefixes::probe(&reference),
+            unicode_form: serde_json::to_value(reference.get_normalizer()).ok().as_ref().and_then(compose::form_of),
             pure_merges: pure_merges(reference.get_model()),
             decoder,
             vocab,
@@ -101,6 +103,11 @@ impl Tokenizer {
 
     pub(crate) fn prefixes(&self) -> &Prefixes {
         &self.prefixes
+    }
+
+    /// The Unicode form that the normalizer gives a text, if any.
+    pub(crate) fn unicode_form(&self) -> Option<Form> {
+        self.unicode_form
     }
 
     /// Number of ids, added tokens included.
