@@ -6,7 +6,7 @@ use crate::decode::DecodeTrace;
 use crate::error::{Error, Result};
 use crate::provenance::{self, Provenance, Straddling};
 use crate::reencode::EncodeTrace;
-use crate::tokenizer::{Added, Tokenizer, UNKNOWN};
+use crate::tokenizer::{Added, Tokenizer};
 
 /// Options of a pipeline's decoding, measured as a second exposure under its own name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl PipelineOptions {
 /// A row to judge.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Row<'a> {
-    /// The sampled ids, [`UNKNOWN`] for an id outside the vocabulary.
+    /// The sampled ids, as [`Tokenizer::known`] gives them.
     pub ids: &'a [u32],
     /// 0 or 1 per id.
     pub mask: Option<&'a [u8]>,
@@ -125,7 +125,7 @@ impl Tokenizer {
             located: true,
             bytes: text.len(),
             encoded_bytes: text.len(),
-            unknown: positions(row.ids, |id| id == UNKNOWN),
+            unknown: positions(row.ids, |id| self.is_unknown(id)),
             ..RowAudit::default()
         };
         audit.first_diff = align::first_diff(row.ids, &audit.reencoded);

@@ -5,7 +5,7 @@ use crate::ByteRange;
 use crate::align::Span;
 use crate::decode::DecodeTrace;
 use crate::reencode::EncodeTrace;
-use crate::tokenizer::{Tokenizer, UNKNOWN};
+use crate::tokenizer::Tokenizer;
 
 /// A cause of drift, in order of precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,7 +88,7 @@ impl Cause {
 pub struct Drift<'a> {
     /// The tokenizer.
     pub tokenizer: &'a Tokenizer,
-    /// The sampled ids, [`UNKNOWN`] for an id outside the vocabulary.
+    /// The sampled ids, as [`Tokenizer::known`] gives them.
     pub ids: &'a [u32],
     /// The sampled side; `None` where it cannot be placed.
     pub decoded: Option<&'a DecodeTrace>,
@@ -125,7 +125,7 @@ impl Drift<'_> {
         let is_surface_of_added = |id| self.tokenizer.added(id).is_some_and(|added| !added.is_whitespace);
         if self.artefact {
             Cause::ControlSpacing
-        } else if sampled.contains(&UNKNOWN) {
+        } else if sampled.iter().any(|&id| self.tokenizer.is_unknown(id)) {
             Cause::UnknownId
         } else if both().any(|id| self.tokenizer.is_unk(id)) {
             Cause::UnknownToken
@@ -159,19 +159,17 @@ impl Drift<'_> {
     /// The stretches of invalid UTF-8 that a span touches; of an unlocated span, all of the row.
     pub fn invalid(&self, span: &Span) -> impl Iterator<Item = &ByteRange> {
         let all = self.decoded.map_or(&[][..], |decoded| &decoded.invalid);
-        let bytes = span.bytes.clone();
-        all.iter().filter(move |at| bytes.as_ref().is_none_or(|bytes| overlap(at, bytes)))
+        span.bytes.as_ref().map_or(all, |bytes| overlapping(all, bytes)).iter()
     }
 
     fn is_normalized(&self, span: &Span) -> bool {
-        match &span.bytes {
-            Some(bytes) => self.encoded.changed.iter().any(|changed| overlap(changed, bytes)),
-            None => !self.encoded.changed.is_empty(),
-        }
+        let changed = &self.encoded.changed;
+        !span.bytes.as_ref().map_or(&changed[..], |bytes| overlapping(changed, bytes)).is_empty()
     }
 
     fn is_clean_run(&self, span: &Span) -> bool {
-        self.clean_runs.iter().any(|run| run.start <= span.sampled.start && span.sampled.end <= run.end)
+        let at = self.clean_runs.partition_point(|run| run.end < span.sampled.end);
+        self.clean_runs.get(at).is_some_and(|run| run.start <= span.sampled.start)
     }
 
     fn differs_in_prefix(&self, cluster: &[Span]) -> bool {
@@ -214,6 +212,9 @@ impl Drift<'_> {
     }
 }
 
-fn overlap(a: &ByteRange, b: &ByteRange) -> bool {
-    a.start < b.end && b.start < a.end
+/// Those of `sorted` disjoint ranges that share a byte with `bytes`: by search, since a row may have many of both.
+fn overlapping<'r>(sorted: &'r [ByteRange], bytes: &ByteRange) -> &'r [ByteRange] {
+    let first = sorted.partition_point(|range| range.end <= bytes.start);
+    let count = sorted[first..].partition_point(|range| range.start < bytes.end);
+    &sorted[first..first + count]
 }

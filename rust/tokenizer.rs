@@ -13,9 +13,6 @@ use crate::decode::{DecodeTrace, Decoder};
 use crate::error::{Error, Result, panic_message};
 use crate::reencode::Prefixes;
 
-/// Stands for an id outside the vocabulary; no vocabulary of a real model is that large.
-pub const UNKNOWN: u32 = u32::MAX;
-
 /// How to load a tokenizer.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LoadOptions {
@@ -54,6 +51,8 @@ pub struct Tokenizer {
     reference: tokenizers::Tokenizer,
     decoder: Option<Decoder>,
     vocab: HashMap<u32, Entry>,
+    /// Stands for every id outside the vocabulary.
+    outside: u32,
     added: HashMap<u32, Added>,
     unk: Option<u32>,
     prefixes: Prefixes,
@@ -89,6 +88,7 @@ impl Tokenizer {
             prefixes: Prefixes::probe(&reference),
             unicode_form: serde_json::to_value(reference.get_normalizer()).ok().as_ref().and_then(compose::form_of),
             pure_merges: pure_merges(reference.get_model()),
+            outside: (0..=u32::MAX).rev().find(|id| !vocab.contains_key(id)).unwrap_or_default(),
             decoder,
             vocab,
             changed,
@@ -166,9 +166,14 @@ impl Tokenizer {
         self.vocab.get(&id).map(|entry| &*entry.surface)
     }
 
-    /// The id as the reference sees it, or [`UNKNOWN`].
+    /// The id as the reference sees it; an id outside the vocabulary becomes one that is outside it too.
     pub fn known(&self, id: i64) -> u32 {
-        u32::try_from(id).ok().filter(|id| self.vocab.contains_key(id)).unwrap_or(UNKNOWN)
+        u32::try_from(id).ok().filter(|id| self.vocab.contains_key(id)).unwrap_or(self.outside)
+    }
+
+    /// Whether an id is outside the vocabulary.
+    pub fn is_unknown(&self, id: u32) -> bool {
+        !self.vocab.contains_key(&id)
     }
 
     /// Whether `id` comes back when its own string is encoded as one pre-token; other models than BPE always say yes.
@@ -191,7 +196,7 @@ impl Tokenizer {
     /// [`Error::Reference`] where the reference fails.
     pub fn decode(&self, ids: &[u32], skip_special_tokens: bool) -> Result<String> {
         // The reference skips such ids by itself, but some of its decoders cannot bear an empty list.
-        let known: Vec<u32> = ids.iter().copied().filter(|&id| id != UNKNOWN).collect();
+        let known: Vec<u32> = ids.iter().copied().filter(|&id| !self.is_unknown(id)).collect();
         if known.is_empty() {
             return Ok(String::new());
         }
@@ -250,13 +255,12 @@ fn normalise_settings(reference: &mut tokenizers::Tokenizer, options: LoadOption
 fn read_vocab(reference: &tokenizers::Tokenizer, decoder: Option<&Decoder>) -> HashMap<u32, Entry> {
     let ids = reference.get_vocab(true).into_values();
     let ids = ids.chain(reference.get_added_vocabulary().get_added_tokens_decoder().keys().copied());
-    ids.filter(|&id| id != UNKNOWN)
-        .filter_map(|id| {
-            let token = reference.id_to_token(id)?;
-            let surface = decoder.map_or_else(|| token.as_bytes().to_vec(), |decoder| decoder.surface(&token));
-            Some((id, Entry { token: token.into(), surface: surface.into() }))
-        })
-        .collect()
+    ids.filter_map(|id| {
+        let token = reference.id_to_token(id)?;
+        let surface = decoder.map_or_else(|| token.as_bytes().to_vec(), |decoder| decoder.surface(&token));
+        Some((id, Entry { token: token.into(), surface: surface.into() }))
+    })
+    .collect()
 }
 
 fn unk_id(reference: &tokenizers::Tokenizer, json: &[u8]) -> Option<u32> {
