@@ -1,6 +1,6 @@
 //! Results as columns: one set of arrays per row, per span and per straddling token.
 
-use crate::audit::{Pipeline, RowAudit};
+use crate::audit::{Pipeline, PipelineOptions, RowAudit};
 use crate::cause::Cause;
 use crate::error::Result;
 use crate::provenance::Provenance;
@@ -129,14 +129,14 @@ pub struct AuditColumns {
 
 impl AuditColumns {
     /// Lay out the results of rows in order; a row that failed is clean and empty but for its entry in `errors`.
-    pub fn new(rows: Vec<Result<RowAudit>>) -> Self {
+    pub fn new(rows: Vec<Result<RowAudit>>, options: PipelineOptions) -> Self {
         let mut columns = Self::default();
         columns.spans.offsets.push(0);
         columns.straddling.offsets.push(0);
         for (index, row) in rows.into_iter().enumerate() {
             let row = row.unwrap_or_else(|error| {
                 columns.errors.push((index, error.to_string()));
-                RowAudit::default()
+                RowAudit { pipeline: options.any().then(Pipeline::default), ..RowAudit::default() }
             });
             columns.push(&row);
         }

@@ -150,7 +150,7 @@ impl PyTokenizer {
             .with_owners(slice(owners.as_ref())?)?
             .with_context(slice(joins.as_ref())?, slice(row_start.as_ref())?)?;
         let options = PipelineOptions { skip_special_tokens, clean_up_tokenization_spaces };
-        let columns = py.detach(|| AuditColumns::new(batch.audit(&self.0, options, threads)));
+        let columns = py.detach(|| AuditColumns::new(batch.audit(&self.0, options, threads), options));
         audit_dict(py, columns)
     }
 

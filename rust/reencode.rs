@@ -62,7 +62,8 @@ impl Prefixes {
             // The pre-tokenizer puts nothing in front of a text that starts with a space already.
             let starts_with_space = text[source].starts_with([' ', SPACE_MARKER]);
             if starts_segment && !self.normalizer.is_empty() {
-                mark_prefix(chars, &self.normalizer, following.as_ref());
+                // It is put in front of every segment, also where an added token is cut out right behind it.
+                mark_prefix(chars, &self.normalizer, None);
             } else if !self.pre_tokenizer.is_empty() && !starts_with_space && (chars.len() > 1 || following.is_some()) {
                 mark_prefix(chars, &self.pre_tokenizer, following.as_ref());
             }

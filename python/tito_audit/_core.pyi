@@ -4,7 +4,7 @@ Rows arrive as ragged arrays: ``ids`` holds all rows end to end and row ``i`` is
 Answers leave as columns. Nothing here formats text for people; that is the package's part.
 """
 
-from typing import TypedDict, final
+from typing import TypeAlias, TypedDict, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ CAUSES: tuple[str, ...]
 FLAGS: tuple[str, ...]
 """Names of the span flags, lowest bit first; ``span_flags`` is their bit set."""
 
-type Ids = NDArray[np.int64] | NDArray[np.int32] | NDArray[np.uint32]
+Ids: TypeAlias = NDArray[np.int64] | NDArray[np.int32] | NDArray[np.uint32]
 
 class AuditColumns(TypedDict):
     """What `Tokenizer.audit` returns: one set of arrays per row, per span and per straddling token."""
@@ -96,7 +96,7 @@ class ProvenanceColumns(TypedDict):
 
 @final
 class Tokenizer:
-    """A ``tokenizer.json`` in the reference engine, with our own table from ids to bytes. Immutable, shared by threads."""
+    """A ``tokenizer.json`` in the reference engine, with our own table from ids to bytes. Immutable, thread-safe."""
 
     @staticmethod
     def from_json(
@@ -120,7 +120,7 @@ class Tokenizer:
     def added_tokens(self) -> list[tuple[int, str, bool]]:
         """``(id, content, special)`` of every added token, by id."""
     def token_bytes(self, id: int) -> bytes | None:
-        """Bytes that the id stands for by itself (a space for a SentencePiece `▁`), or None outside the vocabulary."""
+        """Bytes that the id stands for by itself (a space for a `▁` that means one), or None outside the vocabulary."""
     def decode(self, ids: Ids, *, skip_special_tokens: bool = False, clean_up_tokenization_spaces: bool = False) -> str:
         """Decode as the reference does; ids outside the vocabulary decode to nothing."""
     def encode(self, text: str) -> NDArray[np.uint32]:
