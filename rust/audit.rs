@@ -290,10 +290,11 @@ fn flags(row: &Row<'_>, drift: &Drift<'_>, span: &Span, cause: Cause, bytes: usi
     }
     if cause == Cause::InvalidUtf8 {
         for at in drift.invalid(span) {
-            flags |= match at {
-                at if at.start == 0 => Flags::HEAD,
-                at if at.end == bytes => Flags::TAIL,
-                _ => Flags::INTERIOR,
+            flags |= match (at.start == 0, at.end == bytes) {
+                (true, true) => Flags::HEAD | Flags::TAIL,
+                (true, false) => Flags::HEAD,
+                (false, true) => Flags::TAIL,
+                (false, false) => Flags::INTERIOR,
             };
         }
     }

@@ -1,10 +1,10 @@
-//! Many rows as ragged arrays, over threads that live no longer than the call.
+//! Many rows as ragged arrays.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::audit::{PipelineOptions, Row, RowAudit};
 use crate::error::{Error, Result, panic_message};
+use crate::pool;
 use crate::provenance::Provenance;
 use crate::tokenizer::Tokenizer;
 
@@ -148,36 +148,11 @@ impl<'a> Batch<'a> {
     }
 
     /// Work on every row; a row on which the reference panics is an error of that row alone.
-    ///
-    /// The threads are started and joined inside the call: none is alive when the caller forks. One thread works on the
-    /// caller's own stack, which keeps the reference's per-thread caches warm from call to call.
     fn map<T: Send>(&self, threads: usize, work: impl Fn(usize) -> Result<T> + Sync) -> Vec<Result<T>> {
-        let work = |index| {
+        pool::map(self.rows(), threads, |index| {
             catch_unwind(AssertUnwindSafe(|| work(index)))
                 .unwrap_or_else(|payload| Err(Error::reference(panic_message(payload.as_ref()))))
-        };
-        let rows = self.rows();
-        let threads = threads.min(rows);
-        if threads <= 1 {
-            return (0..rows).map(work).collect();
-        }
-        let next = AtomicUsize::new(0);
-        let mut done: Vec<(usize, Result<T>)> = std::thread::scope(|scope| {
-            let worker = || {
-                let mut done = Vec::new();
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    if index >= rows {
-                        return done;
-                    }
-                    done.push((index, work(index)));
-                }
-            };
-            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
-            workers.into_iter().flat_map(|worker| worker.join().expect("a worker catches every panic")).collect()
-        });
-        done.sort_unstable_by_key(|(index, _)| *index);
-        done.into_iter().map(|(_, result)| result).collect()
+        })
     }
 }
 

@@ -26,7 +26,8 @@ pub enum Cause {
     Normalizer,
     /// Its run between added tokens comes back equal by itself, and all added ids came back.
     ControlSpacing,
-    /// The surfaces of its two sides differ in the leading space only.
+    /// The surfaces of its two sides differ in the leading space only, and the space did not just move to or from a span
+    /// that it touches.
     PrefixSpace,
     /// A sampled id is a byte token.
     ByteFallback,
@@ -103,17 +104,14 @@ pub struct Drift<'a> {
 impl Drift<'_> {
     /// The cause of each span.
     pub fn causes(&self, spans: &[Span]) -> Vec<Cause> {
-        let adjacent = |a: &Span, b: &Span| {
-            let has_empty_side = |span: &Span| span.sampled.is_empty() || span.reencoded.is_empty();
-            a.sampled.end == b.sampled.start
-                && a.reencoded.end == b.reencoded.start
-                && (has_empty_side(a) || has_empty_side(b))
-        };
+        let touch = |a: &Span, b: &Span| a.sampled.end == b.sampled.start && a.reencoded.end == b.reencoded.start;
         let mut causes = Vec::with_capacity(spans.len());
-        // A stripped or added space stands beside the span it belongs to: their surfaces are compared together.
-        for cluster in spans.chunk_by(adjacent) {
-            let differs_in_prefix = self.differs_in_prefix(cluster);
-            causes.extend(cluster.iter().map(|span| self.cause(span, differs_in_prefix)));
+        for run in spans.chunk_by(touch) {
+            // A stripped or added space stands in a span of its own: where a span beside it has the space on the other
+            // side, it only moved.
+            let [sampled, reencoded] = self.surfaces(run);
+            let space_moved = sampled == reencoded;
+            causes.extend(run.iter().map(|span| self.cause(span, !space_moved && self.differs_in_prefix(span))));
         }
         causes
     }
@@ -172,12 +170,16 @@ impl Drift<'_> {
         self.clean_runs.get(at).is_some_and(|run| run.start <= span.sampled.start)
     }
 
-    fn differs_in_prefix(&self, cluster: &[Span]) -> bool {
+    /// What the sampled and the re-encoded ids of neighbouring spans stand for by themselves.
+    fn surfaces(&self, run: &[Span]) -> [Vec<u8>; 2] {
         let surface = |id: &u32| self.tokenizer.surface(*id).unwrap_or_default().to_vec();
-        let sampled: Vec<u8> =
-            cluster.iter().flat_map(|span| &self.ids[span.sampled.clone()]).flat_map(surface).collect();
-        let reencoded: Vec<u8> =
-            cluster.iter().flat_map(|span| &self.encoded.ids[span.reencoded.clone()]).flat_map(surface).collect();
+        let sampled = run.iter().flat_map(|span| &self.ids[span.sampled.clone()]);
+        let reencoded = run.iter().flat_map(|span| &self.encoded.ids[span.reencoded.clone()]);
+        [sampled.flat_map(surface).collect(), reencoded.flat_map(surface).collect()]
+    }
+
+    fn differs_in_prefix(&self, span: &Span) -> bool {
+        let [sampled, reencoded] = self.surfaces(std::slice::from_ref(span));
         let spaces = |surface: &[u8]| surface.iter().take_while(|&&byte| byte == b' ').count();
         sampled != reencoded && sampled[spaces(&sampled)..] == reencoded[spaces(&reencoded)..]
     }

@@ -5,7 +5,7 @@
 //!
 //! Data flows one way: [`tokenizer`] loads a file; [`decode`] places the sampled tokens on D and [`reencode`] the
 //! re-encoded ones; [`align`] cuts both into drift spans; [`cause`] names why; [`provenance`] says whose bytes they are;
-//! [`audit`] does a row end to end and [`batch`] many rows over a thread pool of its own.
+//! [`audit`] does a row end to end and [`batch`] many rows over threads that live no longer than the call.
 
 pub mod align;
 pub mod audit;
@@ -16,6 +16,7 @@ pub mod columns;
 mod compose;
 pub mod decode;
 pub mod error;
+mod pool;
 pub mod provenance;
 pub mod reencode;
 pub mod tokenizer;

@@ -21,6 +21,7 @@ use crate::tokenizer::Tokenizer;
 
 /// The marker that stands for a space in SentencePiece-like vocabularies.
 const SPACE_MARKER: char = '▁';
+const MARKED_SPACE: &str = "▁";
 
 /// What a tokenizer puts in front of a text before it is split.
 #[derive(Debug, Default)]
@@ -107,7 +108,7 @@ impl Tokenizer {
         let mut stages = reference.get_added_vocabulary().extract_and_normalize(reference.get_normalizer(), text);
 
         let segments = Segments::new(self, text, &stages);
-        let mut changed = segments.removed;
+        let mut changed = segments.changed;
         let in_segments = RefCell::new(Vec::new());
         stages
             .normalize(|segment| {
@@ -174,24 +175,30 @@ impl Tokenizer {
 struct Segments {
     /// Where the normalizer began afresh: behind added tokens that are looked for in the text as it is.
     starts: Vec<usize>,
-    /// Stretches that the normalizer left nothing of.
-    removed: Vec<ByteRange>,
+    /// Stretches that the normalizer left nothing of, or changed into an added token.
+    changed: Vec<ByteRange>,
 }
 
 impl Segments {
     fn new(tokenizer: &Tokenizer, text: &str, stages: &PreTokenizedString) -> Self {
-        let mut segments = Self { starts: Vec::new(), removed: Vec::new() };
+        let mut segments = Self { starts: Vec::new(), changed: Vec::new() };
         let mut begins_afresh = true;
         let mut done = 0;
-        for (_, (start, stop), tokens) in stages.get_splits(OffsetReferential::Original, OffsetType::Byte) {
+        for (normalized, (start, stop), tokens) in stages.get_splits(OffsetReferential::Original, OffsetType::Byte) {
             if start > done {
-                segments.removed.push(done..start);
+                segments.changed.push(done..start);
             }
             match tokens.as_deref() {
                 Some(tokens) => {
                     let is_normalized =
                         |token: &Token| tokenizer.added(token.id).is_some_and(|added| added.token.normalized);
                     begins_afresh = !tokens.iter().any(is_normalized);
+                    let prefix = &tokenizer.prefixes().normalizer;
+                    let original = text[start..stop].replace(' ', MARKED_SPACE);
+                    let spelled = |spelling: &str| spelling.replace(' ', MARKED_SPACE) == original;
+                    if !spelled(normalized) && !normalized.strip_prefix(prefix.as_str()).is_some_and(spelled) {
+                        segments.changed.push(start..stop);
+                    }
                 }
                 None if begins_afresh => segments.starts.push(start),
                 None => {}
@@ -199,7 +206,7 @@ impl Segments {
             done = stop.max(done);
         }
         if text.len() > done {
-            segments.removed.push(done..text.len());
+            segments.changed.push(done..text.len());
         }
         segments
     }

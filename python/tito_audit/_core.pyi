@@ -99,9 +99,7 @@ class Tokenizer:
     """A ``tokenizer.json`` in the reference engine, with our own table from ids to bytes. Immutable, thread-safe."""
 
     @staticmethod
-    def from_json(
-        data: bytes, *, encode_special_tokens: bool = False, ignore_dropout: bool = False
-    ) -> Tokenizer:
+    def from_json(data: bytes, *, encode_special_tokens: bool = False, ignore_dropout: bool = False) -> Tokenizer:
         """Load a serialised tokenizer; truncation and padding are cleared.
 
         Raises `tito_audit.errors.TokenizerError` for a file that the reference cannot load, and for ``dropout > 0``
@@ -155,4 +153,3 @@ class Tokenizer:
         threads: int = 1,
     ) -> ProvenanceColumns:
         """Give owner and sampled token of every byte and character of each row; the GIL is released."""
-

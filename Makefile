@@ -1,0 +1,81 @@
+# Everything runs in .venv, which is made on first use. `make demo` needs Python >= 3.11, Rust and a C compiler.
+# Stamp files in .venv say what has been done; a second run does only what has changed.
+
+PYTHON ?= python3
+TITO_SHARED ?= ../shared
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+# CI builds what Cargo.lock says, and nothing else.
+LOCKED := $(if $(CI),--locked)
+# The same for the build that pip starts.
+export MATURIN_PEP517_ARGS := $(LOCKED)
+
+.PHONY: demo test lint lint-rust lint-python bench conformance wheel clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/.installed examples/out/.made  ## build, and audit the example rollouts
+	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh
+
+test: $(VENV)/.installed $(VENV)/.tools  ## all tests that need nothing from outside
+	cargo test $(LOCKED)
+	$(BIN)/pytest --benchmark-disable benches/bench_check.py
+	$(BIN)/pytest
+
+lint: lint-rust lint-python  ## format, lints and types, of Rust and Python
+
+lint-rust:
+	cargo fmt --check
+	cargo clippy $(LOCKED) --all-targets -- -D warnings
+	cargo clippy $(LOCKED) --all-targets --features python -- -D warnings
+
+lint-python: $(VENV)/.installed $(VENV)/.tools
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy python tests examples benches
+	$(BIN)/mypy conformance
+	$(BIN)/stubtest tito_audit._core --mypy-config-file pyproject.toml --allowlist tests/stubtest_allowlist.txt
+
+bench: $(VENV)/.installed $(VENV)/.tools  ## criterion for the core, pytest-benchmark end to end
+	cargo bench $(LOCKED) --bench core
+	$(BIN)/pytest benches/bench_check.py --benchmark-only
+
+conformance: $(VENV)/.installed $(VENV)/.tools  ## the handed cases and tokenizers, where they are at hand
+	@if [ -d "$(TITO_SHARED)" ]; then \
+		TITO_SHARED="$(abspath $(TITO_SHARED))" $(BIN)/pytest conformance; \
+	else \
+		echo "conformance: skipped, there is no folder $(TITO_SHARED) (set TITO_SHARED to where it is)"; \
+	fi
+
+wheel: $(VENV)/.installed  ## the wheel that users get, tried in an environment of its own
+	rm -rf dist $(VENV)-wheel
+	$(PIP) wheel --no-deps --wheel-dir dist .
+	$(PYTHON) -m venv $(VENV)-wheel
+	$(VENV)-wheel/bin/python -m pip --quiet --disable-pip-version-check install dist/*.whl
+	cd $(VENV)-wheel && bin/python -c "import tito_audit" && bin/tito-audit --version
+	rm -rf $(VENV)-wheel
+
+clean:  ## all that was made, but the compiled dependencies in target/
+	rm -rf $(VENV) $(VENV)-wheel .cache dist examples/out python/tito_audit/_core.*.so
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks
+
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name it with PYTHON=")'
+	@cargo --version >/dev/null || { echo "Rust is needed: cargo was not found" >&2; exit 1; }
+	$(PYTHON) -m venv --upgrade-deps $(VENV)
+	@touch $@
+
+# Editable, with the release profile: changes in python/ need no new build, changes in rust/ do.
+$(VENV)/.installed: $(VENV)/.created pyproject.toml Cargo.toml $(wildcard Cargo.lock rust/*.rs)
+	@echo "building the package (the first time takes a few minutes)"
+	$(PIP) install --editable .
+	@touch $@
+
+$(VENV)/.tools: pyproject.toml | $(VENV)/.installed
+	$(PIP) install --group dev
+	@touch $@
+
+examples/out/.made: examples/make_examples.py $(VENV)/.installed
+	$(BIN)/python $<
+	@touch $@

@@ -1,0 +1,65 @@
+"""Finds retokenization drift in LLM reinforcement-learning rollouts.
+
+A sampler emits token ids; a pipeline that decodes them and encodes the text again may get other ids. This package says
+where, why, and which values of a loss mask that breaks.
+
+Example:
+    >>> import tito_audit as tito
+    >>> tok = tito.load_tokenizer("tokenizer.json")  # doctest: +SKIP
+    >>> print(tito.check([9707, 198, 198], tok, mask=[0, 0, 1]))  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import warnings
+
+from tito_audit import _core
+
+# `check`, `audit` and `provenance` are functions here and modules of the package too. They are imported at once, and
+# not when they are first asked for, since importing a module later would put it over its function.
+from tito_audit.audit import audit
+from tito_audit.batch import Batch
+from tito_audit.check import assert_no_drift, check, check_batch
+from tito_audit.errors import DriftError, RecordError, SourceError, TitoError, TokenizerError, TokenizerWarning
+from tito_audit.findings import Finding
+from tito_audit.provenance import Provenance, ProvenanceBatch, provenance, provenance_batch
+from tito_audit.report import Report
+from tito_audit.results import Check, Pipeline, Span, Straddling
+from tito_audit.signal import masked_mean
+from tito_audit.tokenizer import Tokenizer, load_tokenizer
+
+__version__ = _core.__version__
+
+__all__ = [
+    "Batch",
+    "Check",
+    "DriftError",
+    "Finding",
+    "Pipeline",
+    "Provenance",
+    "ProvenanceBatch",
+    "RecordError",
+    "Report",
+    "SourceError",
+    "Span",
+    "Straddling",
+    "TitoError",
+    "Tokenizer",
+    "TokenizerError",
+    "TokenizerWarning",
+    "assert_no_drift",
+    "audit",
+    "check",
+    "check_batch",
+    "load_tokenizer",
+    "masked_mean",
+    "provenance",
+    "provenance_batch",
+]
+
+if _core.DEBUG_BUILD:
+    warnings.warn(
+        "tito_audit was built without optimisation and is an order of magnitude slower; build it with --release",
+        RuntimeWarning,
+        stacklevel=2,
+    )

@@ -1,0 +1,167 @@
+"""What an audit says about many rows: columns, and a view of each row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tito_audit.errors import TokenizerError
+from tito_audit.lazy import lazy
+from tito_audit.results import Check, RowContext
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tito_audit._core import AuditColumns
+    from tito_audit.records import Ids
+    from tito_audit.tokenizer import Tokenizer
+
+
+class Batch:
+    """The verdicts on many rows, as columns: what `check_batch` returns.
+
+    ``batch[i]`` is the `Check` of one row, made when it is asked for. The ids are held, not copied: leave the array
+    alone while you read rows of the batch.
+
+    Attributes:
+        tok: The tokenizer.
+        ids: All rows of ids end to end, ``int64``, ``int32`` or ``uint32``; -1 where ``overflow`` has the original.
+        offsets: ``int64``, shape ``(rows + 1,)``: row ``i`` is ``ids[offsets[i]:offsets[i + 1]]``.
+        overflow: Index in ``ids`` to original value of integers beyond ``int64``.
+        mask: ``uint8``, 0 or 1 per id, or None.
+        owners: ``uint8`` per id, or None where none were given.
+        columns: Every column of the core, per row, per span and per straddling token.
+    """
+
+    def __init__(
+        self,
+        tok: Tokenizer,
+        ids: Ids,
+        offsets: NDArray[np.int64],
+        columns: AuditColumns,
+        *,
+        overflow: Mapping[int, int],
+        mask: NDArray[np.uint8] | None,
+        owners: NDArray[np.uint8] | None,
+        options: Mapping[str, bool],
+    ) -> None:
+        """Hold what went in and what came out."""
+        self.tok = tok
+        self.ids = ids
+        self.offsets = offsets
+        self.columns = columns
+        self.overflow = overflow
+        self.mask = mask
+        self.owners = owners
+        self._options = options
+
+    @property
+    def drifted(self) -> NDArray[np.bool_]:
+        """Per row: encode(decode(ids)) differs from ids."""
+        return self.columns["drifted"]
+
+    @property
+    def artefact(self) -> NDArray[np.bool_]:
+        """Per row: it drifts only because of spaces printed or added beside control tokens."""
+        return self.columns["artefact"]
+
+    @lazy
+    def silent(self) -> NDArray[np.bool_]:
+        """Per row: it drifts and both lists have the same length, so that no shape check notices."""
+        silent: NDArray[np.bool_] = self.drifted & (self.n_tokens == self.n_reencoded)
+        return silent
+
+    @property
+    def located(self) -> NDArray[np.bool_]:
+        """Per row: the re-encoded tokens have a place on D (else the byte offsets of its spans are -1)."""
+        return self.columns["located"]
+
+    @property
+    def invalid_utf8(self) -> NDArray[np.bool_]:
+        """Per row: the sampled bytes are no UTF-8."""
+        return self.columns["invalid_utf8"]
+
+    @property
+    def first_diff(self) -> NDArray[np.int64]:
+        """Per row: first index where the two id lists disagree, -1 where they do not."""
+        return self.columns["first_diff"]
+
+    @lazy
+    def n_tokens(self) -> NDArray[np.int64]:
+        """Per row: number of sampled tokens."""
+        return np.diff(self.offsets)
+
+    @lazy
+    def n_reencoded(self) -> NDArray[np.int64]:
+        """Per row: number of re-encoded tokens."""
+        return np.diff(self.columns["reencoded_offsets"])
+
+    @lazy
+    def n_spans(self) -> NDArray[np.int64]:
+        """Per row: number of drift spans."""
+        return np.diff(self.columns["span_offsets"])
+
+    @lazy
+    def n_straddling(self) -> NDArray[np.int64]:
+        """Per row: number of straddling tokens (0 without a mask)."""
+        return np.diff(self.columns["straddling_offsets"])
+
+    @property
+    def n_owner_crossing(self) -> NDArray[np.int64]:
+        """Per row: re-encoded tokens with several owners but one mask value."""
+        return self.columns["n_owner_crossing"]
+
+    @property
+    def n_shared_chars(self) -> NDArray[np.int64]:
+        """Per row: characters whose bytes have several owners."""
+        return self.columns["n_shared_chars"]
+
+    @property
+    def reencoded_ids(self) -> NDArray[np.uint32]:
+        """Re-encoded ids of all rows, end to end."""
+        return self.columns["reencoded_ids"]
+
+    @property
+    def reencoded_offsets(self) -> NDArray[np.int64]:
+        """Offsets into `reencoded_ids`, shape ``(rows + 1,)``."""
+        return self.columns["reencoded_offsets"]
+
+    @lazy
+    def errors(self) -> dict[int, str]:
+        """Row to message where the reference itself failed; the other columns of such a row say nothing."""
+        return dict(self.columns["errors"])
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.offsets) - 1
+
+    def __getitem__(self, row: int) -> Check:
+        """Return the verdict on one row; negative indices count from the end.
+
+        Raises:
+            IndexError: No such row.
+            TokenizerError: The reference failed on the row.
+        """
+        return self.row(row)
+
+    def __iter__(self) -> Iterator[Check]:
+        """Go through the rows."""
+        return map(self.row, range(len(self)))
+
+    def row(self, row: int, context: RowContext | None = None) -> Check:
+        """Return the verdict on one row, with what a reader knows about it; errors as in indexing."""
+        index = range(len(self))[row]
+        if index in self.errors:
+            raise TokenizerError(f"row {index}: {self.errors[index]}")
+        return Check(self, index, context or RowContext({}))
+
+    def pipeline_text(self, row: int) -> str:
+        """Decode a row with the pipeline options that the batch was checked with."""
+        start, stop = self.offsets[row : row + 2]
+        return self.tok.core.decode(self.ids[start:stop], **self._options)
+
+    def __repr__(self) -> str:
+        """Count rows, tokens and drift."""
+        return f"<Batch {len(self):,} rows, {len(self.ids):,} tokens, {int(self.drifted.sum()):,} drifted>"

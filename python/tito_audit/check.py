@@ -1,0 +1,270 @@
+"""The audit of rows that are already in memory: one, many, or one that must not drift."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sized
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tito_audit.batch import Batch
+from tito_audit.errors import DriftError, RecordError
+from tito_audit.ragged import aligned, to_rows
+from tito_audit.records import Ids, ReadIds, to_ids, to_mask, to_owners
+from tito_audit.results import Check, RowContext
+from tito_audit.tokenizer import Tokenizer, engine_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+
+def check(
+    token_ids: object,
+    tok: Tokenizer,
+    *,
+    prompt_ids: object = None,
+    mask: object = None,
+    owners: object = None,
+    owner_names: Mapping[int, str] | Sequence[str] | None = None,
+    model_vocab_size: int | None = None,
+    skip_special_tokens: bool = False,
+    clean_up_tokenization_spaces: bool = False,
+) -> Check:
+    """Say whether one row of sampled ids survives decode and encode, and if not: where, why and with what damage.
+
+    Args:
+        token_ids: Integers, shape ``(tokens,)``: list, tuple, numpy of any integer type, torch. An integer outside the
+            vocabulary is a finding, not an error.
+        tok: What `load_tokenizer` returns.
+        prompt_ids: Ids of the prompt, where ``token_ids`` are the response alone. The joined sequence is audited and
+            every position counts from the first prompt id.
+        mask: 1 where the model sampled the token and it is trained, 0 for prompt, tool and template tokens; bools and
+            weights (floats of 0 or more) count too. With ``prompt_ids``: for the response alone (the prompt is then 0)
+            or for both. Without a mask no token can straddle.
+        owners: Number from 0 to 255 per token (role, turn or source), for the same tokens as a mask may be; a prompt
+            without owners counts as owner 0. Default: the mask.
+        owner_names: Names of these numbers. A segment named ``tool`` or ``user`` is searched for control tokens.
+        model_vocab_size: Rows of the model's embedding; tells ids in its padded range from impossible ones.
+        skip_special_tokens: Also measure a pipeline that decodes so (`Check.pipeline`).
+        clean_up_tokenization_spaces: Likewise.
+
+    Raises:
+        RecordError: An id is no integer, lengths differ, or a mask value has no meaning.
+        TokenizerError: ``tok`` is no loaded tokenizer, or the reference cannot encode the decoded text.
+
+    Example:
+        >>> import tito_audit as tito
+        >>> from tokenizers import Tokenizer, decoders, models
+        >>> bpe = Tokenizer(models.BPE({"a": 0, "aa": 1}, [("a", "a")]))
+        >>> bpe.decoder = decoders.Fuse()
+        >>> tok = tito.load_tokenizer(bpe)
+        >>> r = tito.check([0, 0], tok)
+        >>> r.drifted, r.cause, r.first_diff, r.reencoded_ids.tolist()
+        (True, 'merge', 0, [1])
+    """
+    engine = engine_of(tok)
+    (ids, overflow), prompt = _joined(token_ids, prompt_ids)
+    batch = _audited(
+        engine,
+        # The caller may change its array later, and the result reads ids when it is asked for text.
+        ids.copy(),
+        np.array([0, len(ids)], dtype=np.int64),
+        overflow=overflow,
+        mask=None if mask is None else _covering(mask, len(ids), prompt, to_mask, "mask"),
+        owners=None if owners is None else _covering(owners, len(ids), prompt, to_owners, "owners"),
+        joins=np.array([prompt or -1], dtype=np.int64),
+        threads=1,
+        skip_special_tokens=skip_special_tokens,
+        clean_up_tokenization_spaces=clean_up_tokenization_spaces,
+    )
+    return batch.row(0, RowContext.of(owner_names, model_vocab_size))
+
+
+def check_batch(
+    rows: object,
+    tok: Tokenizer,
+    *,
+    mask: object = None,
+    owners: object = None,
+    joins: object = None,
+    row_start: object = None,
+    threads: int | None = None,
+    skip_special_tokens: bool = False,
+    clean_up_tokenization_spaces: bool = False,
+) -> Batch:
+    """Check many rows at once, over a pool of threads and without the GIL; the answers are numpy columns.
+
+    Args:
+        rows: An iterable of rows (each as in `check`), a two-dimensional integer array, or the pair
+            ``(values, offsets)``: all rows end to end and ``rows + 1`` offsets. Arrays of ``int64``, ``int32`` and
+            ``uint32`` are not copied.
+        tok: What `load_tokenizer` returns.
+        mask: As in `check`, for all rows: one sequence per row, ``(values, offsets)``, or one flat array.
+        owners: Likewise.
+        joins: Number of prompt ids per row, -1 for a row without a prompt, shape ``(rows,)``. A span there carries
+            the flag ``at_segment_join``.
+        row_start: bool per row: the row is a response whose prompt is missing. A span at its first token carries the
+            flag ``at_row_start``.
+        threads: Size of the pool; default: the processors this process may use.
+        skip_special_tokens: Also measure a pipeline that decodes so (the ``pipeline_*`` columns).
+        clean_up_tokenization_spaces: Likewise.
+
+    Raises:
+        RecordError: As in `check`, with the row.
+        TokenizerError: ``tok`` is no loaded tokenizer. A row that the reference cannot encode is in `Batch.errors`.
+        ValueError: ``threads`` is below 1.
+
+    Example:
+        >>> import tito_audit as tito
+        >>> from tokenizers import Tokenizer, decoders, models
+        >>> bpe = Tokenizer(models.BPE({"a": 0, "aa": 1}, [("a", "a")]))
+        >>> bpe.decoder = decoders.Fuse()
+        >>> tok = tito.load_tokenizer(bpe)
+        >>> b = tito.check_batch([[0, 0], [1], []], tok)
+        >>> b.drifted.tolist(), b.n_reencoded.tolist()
+        ([True, False, False], [1, 1, 0])
+    """
+    engine = engine_of(tok)
+    ids, offsets, overflow = to_rows(rows)
+    count = len(offsets) - 1
+    return _audited(
+        engine,
+        ids,
+        offsets,
+        overflow=overflow,
+        mask=None if mask is None else aligned(mask, offsets, to_mask, column="mask"),
+        owners=None if owners is None else aligned(owners, offsets, to_owners, column="owners"),
+        joins=None if joins is None else _per_row(joins, count),
+        row_start=None if row_start is None else to_mask(row_start, count, column="row_start").view(np.bool_),
+        threads=pool_size(threads),
+        skip_special_tokens=skip_special_tokens,
+        clean_up_tokenization_spaces=clean_up_tokenization_spaces,
+    )
+
+
+def assert_no_drift(token_ids: object, tok: Tokenizer, *, prompt_ids: object = None) -> None:
+    """Raise where one row of ids does not survive decode and encode: for tests, and for pipelines that re-encode.
+
+    Artefact rows pass: there only spaces that the decoder prints beside control tokens differ.
+
+    Args:
+        token_ids: As in `check`.
+        tok: What `load_tokenizer` returns.
+        prompt_ids: As in `check`.
+
+    Raises:
+        DriftError: The row drifts; the message shows the first place, ``result`` holds the whole verdict.
+        RecordError: As in `check`.
+        TokenizerError: As in `check`.
+
+    Example:
+        >>> import tito_audit as tito
+        >>> from tokenizers import Tokenizer, decoders, models
+        >>> bpe = Tokenizer(models.BPE({"a": 0, "aa": 1}, [("a", "a")]))
+        >>> bpe.decoder = decoders.Fuse()
+        >>> tok = tito.load_tokenizer(bpe)
+        >>> tito.assert_no_drift([0, 0], tok)
+        Traceback (most recent call last):
+            ...
+        tito_audit.errors.DriftError: 2 sampled ids re-encode to 1 (TITO101 merge), tokens 0..2
+          sampled     "a"  "a"   0 0
+          re-encoded  "aa"       1
+    """
+    result = check(token_ids, tok, prompt_ids=prompt_ids)
+    if result.drifted and not result.artefact:
+        from tito_audit.verdict import drift_message  # noqa: PLC0415 - only a failure needs it
+
+        raise DriftError(drift_message(result), result)
+
+
+def pool_size(threads: int | None) -> int:
+    """Turn a ``threads`` option into a size: None means the processors this process may use.
+
+    Raises:
+        ValueError: It is below 1.
+    """
+    if threads is None:
+        affinity = getattr(os, "sched_getaffinity", None)  # Linux only
+        return len(affinity(0)) if affinity else os.cpu_count() or 1
+    if threads < 1:
+        raise ValueError(f"threads={threads}: at least 1 is needed")
+    return threads
+
+
+def _audited(
+    tok: Tokenizer,
+    ids: Ids,
+    offsets: NDArray[np.int64],
+    *,
+    overflow: Mapping[int, int],
+    mask: NDArray[np.uint8] | None,
+    owners: NDArray[np.uint8] | None,
+    joins: NDArray[np.int64] | None = None,
+    row_start: NDArray[np.bool_] | None = None,
+    threads: int,
+    skip_special_tokens: bool,
+    clean_up_tokenization_spaces: bool,
+) -> Batch:
+    columns = tok.core.audit(
+        ids,
+        offsets,
+        mask=mask,
+        owners=owners,
+        joins=joins,
+        row_start=row_start,
+        threads=threads,
+        skip_special_tokens=skip_special_tokens,
+        clean_up_tokenization_spaces=clean_up_tokenization_spaces,
+    )
+    return Batch(
+        tok,
+        ids,
+        offsets,
+        columns,
+        overflow=overflow,
+        mask=mask,
+        owners=owners,
+        options={
+            "skip_special_tokens": skip_special_tokens,
+            "clean_up_tokenization_spaces": clean_up_tokenization_spaces,
+        },
+    )
+
+
+def _joined(token_ids: object, prompt_ids: object) -> tuple[ReadIds, int]:
+    """Prompt and response as one sequence, and the number of prompt ids."""
+    response = to_ids(token_ids)
+    if prompt_ids is None:
+        return response, 0
+    prompt = to_ids(prompt_ids, column="prompt_ids")
+    count = len(prompt.ids)
+    moved = {count + position: value for position, value in response.overflow.items()}
+    return ReadIds(np.concatenate([prompt.ids, response.ids]), prompt.overflow | moved), count
+
+
+def _covering(
+    obj: object, length: int, prompt: int, convert: Callable[..., NDArray[np.uint8]], column: str
+) -> NDArray[np.uint8]:
+    """Per-token data of the whole sequence or, with a prompt, of the response alone: the prompt is then 0."""
+    response = length - prompt
+    entries = len(obj) if isinstance(obj, Sized) else length
+    if prompt and entries == response:
+        return np.concatenate([np.zeros(prompt, dtype=np.uint8), convert(obj, response, column=column)])
+    if prompt and entries != length:
+        raise RecordError(
+            f"{column} has {entries} entries; the response has {response} token ids, prompt and response together "
+            f"have {length} (give one entry per token of either)",
+            code="TITO002",
+            column=column,
+        )
+    return convert(obj, length, column=column)
+
+
+def _per_row(joins: object, count: int) -> NDArray[np.int64]:
+    numbers = to_ids(joins, column="joins").ids
+    if len(numbers) != count:
+        raise RecordError(f"joins has {len(numbers)} entries, there are {count} rows", code="TITO002", column="joins")
+    return numbers.astype(np.int64)

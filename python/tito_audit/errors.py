@@ -1,0 +1,73 @@
+"""What can go wrong, as exceptions: one base class, and a message that says where, what, and what to do next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tito_audit.results import Check
+
+
+class TitoError(Exception):
+    """Base of every exception that this package raises on purpose."""
+
+
+class TokenizerError(TitoError, ValueError):
+    """A tokenizer that cannot be loaded, or that cannot encode a text of its own."""
+
+
+class RecordError(TitoError, ValueError):
+    """A record that cannot be audited: an id that is no integer, lengths that differ, a value with no meaning.
+
+    Attributes:
+        code: Code of the rule, such as ``"TITO002"``.
+        column: Name of the offending argument or column, if one is known.
+        row: Index of the row inside the batch, if the call had several.
+        position: Index of the first offending entry inside the row.
+        value: The first offending value as it was handed over.
+        positions: Every offending position, where more than the first is known.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str = "TITO001",
+        column: str | None = None,
+        row: int | None = None,
+        position: int | None = None,
+        value: object = None,
+        positions: tuple[int, ...] = (),
+    ) -> None:
+        """Keep the message and the place it speaks of."""
+        super().__init__(message)
+        self.code = code
+        self.column = column
+        self.row = row
+        self.position = position
+        self.value = value
+        self.positions = positions
+
+
+class DriftError(TitoError, AssertionError):
+    """A row that had to survive decode and encode, and did not.
+
+    Attributes:
+        result: The whole verdict.
+    """
+
+    result: Check
+
+    def __init__(self, message: str, result: Check | None = None) -> None:
+        """Keep the readable finding and the verdict it was made from."""
+        super().__init__(message)
+        if result is not None:
+            self.result = result
+
+
+class SourceError(TitoError):
+    """A file that cannot be read, or that holds no token ids."""
+
+
+class TokenizerWarning(UserWarning):
+    """A setting beside the tokenizer that changes what a decode prints."""

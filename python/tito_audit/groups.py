@@ -1,0 +1,98 @@
+"""Rows to batches: ragged arrays of a bounded size, and the verdicts on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tito_audit.batch import Batch
+from tito_audit.check import check_batch
+from tito_audit.counts import turns_of_mask
+from tito_audit.rows import Row
+from tito_audit.tokenizer import Tokenizer
+
+_T = TypeVar("_T", bound=np.generic)
+
+_MOST_TOKENS = 1 << 21
+"""Tokens after which a batch is closed; with all its columns such a batch takes some 100 MB."""
+_MOST_ROWS = 1 << 16
+
+
+def grouped(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """Put rows together that all have, or all lack, a mask, owners and turns; skipped rows go along."""
+    group: list[Row] = []
+    layout: tuple[bool, ...] | None = None
+    tokens = 0
+    for row in rows:
+        if row.ids is not None:
+            own = (row.mask is None, row.owners is None, row.turns is None)
+            if layout not in (None, own):
+                yield group
+                group, tokens = [], 0
+            layout = own
+            tokens += len(row.ids)
+        group.append(row)
+        if tokens >= _MOST_TOKENS or len(group) >= _MOST_ROWS:
+            yield group
+            group, layout, tokens = [], None, 0
+    if group:
+        yield group
+
+
+def check_rows(
+    rows: Sequence[Row],
+    tok: Tokenizer,
+    *,
+    threads: int,
+    skip_special_tokens: bool,
+    clean_up_tokenization_spaces: bool,
+) -> tuple[Batch, NDArray[np.int32] | None]:
+    """Judge rows of one layout, none of them skipped.
+
+    Args:
+        rows: At least one row.
+        tok: The tokenizer.
+        threads: Size of the pool.
+        skip_special_tokens: Also measure a pipeline that decodes so.
+        clean_up_tokenization_spaces: Likewise.
+
+    Returns:
+        The verdicts, and the turn of each token (-1 outside): runs of mask 1 where the rows have no turns of their
+        own, None where they have no mask either.
+    """
+    ids = [row.ids for row in rows if row.ids is not None]
+    offsets = np.concatenate([[0], np.cumsum([len(each) for each in ids], dtype=np.int64)])
+    mask = _flat([row.mask for row in rows])
+    owners = _flat([row.owners for row in rows])
+    turns = _flat([row.turns for row in rows])
+    # Integers that no array can hold travel as objects; next to no dataset has one.
+    overflowing = any(row.overflow for row in rows)
+    batch = check_batch(
+        [_as_objects(row) for row in rows] if overflowing else (np.concatenate(ids), offsets),
+        tok,
+        mask=None if mask is None else (mask, offsets),
+        owners=None if owners is None else (owners, offsets),
+        joins=np.array([row.prompt for row in rows], dtype=np.int64),
+        row_start=np.array([row.context_unknown for row in rows], dtype=np.bool_),
+        threads=threads,
+        skip_special_tokens=skip_special_tokens,
+        clean_up_tokenization_spaces=clean_up_tokenization_spaces,
+    )
+    if turns is None and mask is not None:
+        turns = turns_of_mask(mask, offsets)
+    return batch, turns
+
+
+def _flat(parts: Sequence[NDArray[_T] | None]) -> NDArray[_T] | None:
+    present = [part for part in parts if part is not None]
+    return np.concatenate(present) if present else None
+
+
+def _as_objects(row: Row) -> list[int]:
+    ids: list[int] = [] if row.ids is None else row.ids.tolist()
+    for position, value in row.overflow.items():
+        ids[position] = value
+    return ids

@@ -1,0 +1,186 @@
+"""Who wrote each byte and each character of the decoded text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tito_audit.check import pool_size
+from tito_audit.errors import TokenizerError
+from tito_audit.ragged import aligned, to_rows
+from tito_audit.records import to_ids, to_mask, to_owners
+from tito_audit.tokenizer import Tokenizer, engine_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from tito_audit._core import ProvenanceColumns
+
+SHARED = -1
+"""Owner of a byte or character that several owners produced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Owner and sampled token of every byte and character of D = decode(ids, skip_special_tokens=False).
+
+    Attributes:
+        text: D.
+        byte_owner: ``int16`` per UTF-8 byte of D, -1 for a byte of a U+FFFD that several owners produced; None where
+            neither mask nor owners were given.
+        byte_token: ``int64`` per byte: position of the (first) sampled token that produced it.
+        char_owner: ``int16`` per character (code point) of D, -1 where its bytes have several owners; or None.
+        char_token: ``int64`` per character: token of its first byte.
+        char_byte: ``int64`` per character: offset of its first byte on D.
+    """
+
+    text: str
+    byte_owner: NDArray[np.int16] | None
+    byte_token: NDArray[np.int64]
+    char_owner: NDArray[np.int16] | None
+    char_token: NDArray[np.int64]
+    char_byte: NDArray[np.int64]
+
+    @property
+    def runs(self) -> tuple[tuple[int, int, int], ...]:
+        """Maximal runs of one owner as ``(owner, char_start, char_stop)``; empty without owners."""
+        if self.char_owner is None or not len(self.char_owner):
+            return ()
+        starts = [0, *(np.flatnonzero(np.diff(self.char_owner)) + 1).tolist()]
+        stops = [*starts[1:], len(self.char_owner)]
+        return tuple(zip(self.char_owner[starts].tolist(), starts, stops, strict=True))
+
+    @property
+    def shared_tokens(self) -> tuple[int, ...]:
+        """Positions of the sampled tokens that produced bytes of shared characters, ascending."""
+        if self.char_owner is None:
+            return ()
+        shared = self.char_owner == SHARED
+        lengths = np.diff(self.char_byte, append=len(self.byte_token))
+        return tuple(np.unique(self.byte_token[np.repeat(shared, lengths)]).tolist())
+
+
+class ProvenanceBatch:
+    """`Provenance` of many rows as ragged columns; ``batch[i]`` is one row.
+
+    Attributes:
+        text_bytes: ``uint8``, D of all rows end to end, UTF-8.
+        byte_offsets: ``int64``, shape ``(rows + 1,)``, of the columns per byte.
+        byte_owner: ``int16`` per byte, or None.
+        byte_token: ``int64`` per byte; positions count from the first id of the row.
+        char_offsets: ``int64``, shape ``(rows + 1,)``, of the columns per character.
+        char_owner: ``int16`` per character, or None.
+        char_token: ``int64`` per character.
+        char_byte: ``int64`` per character; offsets count from the start of the row's D.
+        errors: Row to message where the reference failed to decode; such a row has no text.
+    """
+
+    def __init__(self, columns: ProvenanceColumns, *, owned: bool) -> None:
+        """Name the columns of the core."""
+        self.text_bytes = columns["text_bytes"]
+        self.byte_offsets = columns["byte_offsets"]
+        self.byte_owner = columns["byte_owner"] if owned else None
+        self.byte_token = columns["byte_token"]
+        self.char_offsets = columns["char_offsets"]
+        self.char_owner = columns["char_owner"] if owned else None
+        self.char_token = columns["char_token"]
+        self.char_byte = columns["char_byte"]
+        self.errors = dict(columns["errors"])
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.byte_offsets) - 1
+
+    def __getitem__(self, row: int) -> Provenance:
+        """Return one row; negative indices count from the end.
+
+        Raises:
+            IndexError: No such row.
+            TokenizerError: The reference failed on the row.
+        """
+        index = range(len(self))[row]
+        if index in self.errors:
+            raise TokenizerError(f"row {index}: {self.errors[index]}")
+        of_bytes = slice(*self.byte_offsets[index : index + 2].tolist())
+        of_chars = slice(*self.char_offsets[index : index + 2].tolist())
+        return Provenance(
+            text=self.text_bytes[of_bytes].tobytes().decode(),
+            byte_owner=None if self.byte_owner is None else self.byte_owner[of_bytes],
+            byte_token=self.byte_token[of_bytes],
+            char_owner=None if self.char_owner is None else self.char_owner[of_chars],
+            char_token=self.char_token[of_chars],
+            char_byte=self.char_byte[of_chars],
+        )
+
+    def __iter__(self) -> Iterator[Provenance]:
+        """Go through the rows."""
+        return map(self.__getitem__, range(len(self)))
+
+    def __repr__(self) -> str:
+        """Count rows and bytes."""
+        return f"<ProvenanceBatch {len(self):,} rows, {len(self.text_bytes):,} bytes>"
+
+
+def provenance(token_ids: object, tok: Tokenizer, *, mask: object = None, owners: object = None) -> Provenance:
+    """Say which sampled token and which owner produced each byte and each character of the decoded text.
+
+    Use it to build a loss mask on text, to colour a transcript, or to see which characters no mask can cut.
+
+    Args:
+        token_ids: As in `tito_audit.check`, shape ``(tokens,)``.
+        tok: What `load_tokenizer` returns.
+        mask: One value per token, as in `tito_audit.check`; the owners are then 0 and 1.
+        owners: Number from 0 to 255 per token; they win over a mask.
+
+    Raises:
+        RecordError: An id is no integer, or lengths differ.
+        TokenizerError: ``tok`` is no loaded tokenizer, or the reference fails to decode.
+
+    Example:
+        >>> import tito_audit as tito
+        >>> from tokenizers import Tokenizer, decoders, models
+        >>> bpe = Tokenizer(models.BPE({"a": 0, "b": 1}, []))
+        >>> bpe.decoder = decoders.Fuse()
+        >>> tok = tito.load_tokenizer(bpe)
+        >>> tito.provenance([0, 1, 1], tok, mask=[0, 1, 1]).runs
+        ((0, 0, 1), (1, 1, 3))
+    """
+    engine = engine_of(tok)
+    ids = to_ids(token_ids).ids
+    owner = to_owners(owners, len(ids)) if owners is not None else None
+    if mask is not None:
+        zero_one = to_mask(mask, len(ids))  # A wrong mask is refused even where owners win over it.
+        owner = zero_one if owner is None else owner
+    offsets = np.array([0, len(ids)], dtype=np.int64)
+    return ProvenanceBatch(engine.core.provenance(ids, offsets, owners=owner, threads=1), owned=owner is not None)[0]
+
+
+def provenance_batch(
+    rows: object, tok: Tokenizer, *, mask: object = None, owners: object = None, threads: int | None = None
+) -> ProvenanceBatch:
+    """Say the same as `provenance` for many rows at once, over a pool of threads and without the GIL.
+
+    Args:
+        rows: As in `tito_audit.check_batch`.
+        tok: What `load_tokenizer` returns.
+        mask: As in `tito_audit.check_batch`.
+        owners: As in `tito_audit.check_batch`; they win over a mask.
+        threads: Size of the pool; default: the processors this process may use.
+
+    Raises:
+        RecordError: As in `provenance`, with the row.
+        TokenizerError: ``tok`` is no loaded tokenizer.
+        ValueError: ``threads`` is below 1.
+    """
+    engine = engine_of(tok)
+    ids, offsets, _ = to_rows(rows)
+    owner = aligned(owners, offsets, to_owners, column="owners") if owners is not None else None
+    if mask is not None:
+        zero_one = aligned(mask, offsets, to_mask, column="mask")
+        owner = zero_one if owner is None else owner
+    columns = engine.core.provenance(ids, offsets, owners=owner, threads=pool_size(threads))
+    return ProvenanceBatch(columns, owned=owner is not None)

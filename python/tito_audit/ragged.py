@@ -1,0 +1,172 @@
+"""Many rows at once: lists of rows, matrices and ``(values, offsets)`` to ragged arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tito_audit.errors import RecordError
+from tito_audit.records import LAID_OUT, Ids, as_array, shown, to_ids, viewable
+
+_T = TypeVar("_T")
+
+
+class Ragged(NamedTuple):
+    """Rows end to end: row ``i`` is ``values[offsets[i]:offsets[i + 1]]``.
+
+    Attributes:
+        values: All rows, one dimension.
+        offsets: ``int64``, one entry more than there are rows; begins with 0 and ends with ``len(values)``.
+    """
+
+    values: NDArray[Any]
+    offsets: NDArray[np.int64]
+
+
+class ReadRows(NamedTuple):
+    """Many rows of token ids: `ReadIds` plus the offsets of the rows; ``overflow`` counts from the first row."""
+
+    ids: Ids
+    offsets: NDArray[np.int64]
+    overflow: dict[int, int]
+
+
+def to_rows(rows: object, *, column: str = "rows") -> ReadRows:
+    """Read many rows of token ids.
+
+    Args:
+        rows: An iterable of rows (each as in `to_ids`), a two-dimensional integer array, or the pair
+            ``(values, offsets)`` of two arrays.
+        column: Name of the data, for the message.
+
+    Raises:
+        RecordError: As in `to_ids`, with ``row`` set; or offsets that do not tile the values.
+    """
+    ragged = _as_ragged(rows, column)
+    if ragged is not None:
+        ids, overflow = to_ids(ragged.values, column=column)
+        return ReadRows(ids, ragged.offsets, overflow)
+    rows = _listed_rows(rows, column)
+    try:  # One conversion for all rows is several times faster than one per row.
+        if all(type(row) is list for row in rows):
+            ids, overflow = to_ids(list(chain.from_iterable(rows)), column=column)
+            return ReadRows(ids, _offsets(map(len, rows)), overflow)
+    except RecordError:
+        pass  # Row by row below, to name the row.
+    read = _each_row(rows, lambda row, _: to_ids(row, column=column))
+    offsets = _offsets(len(row.ids) for row in read)
+    overflow = {
+        int(start) + position: value
+        for start, row in zip(offsets, read, strict=False)
+        for position, value in row.overflow.items()
+    }
+    return ReadRows(_joined([row.ids for row in read]), offsets, overflow)
+
+
+def aligned(
+    obj: object,
+    offsets: NDArray[np.int64],
+    convert: Callable[[object, int], NDArray[np.uint8]],
+    *,
+    column: str,
+) -> NDArray[np.uint8]:
+    """Read per-token data of many rows, end to end like the ids.
+
+    Args:
+        obj: One flat array for all rows, a two-dimensional array, the pair ``(values, offsets)``, or an iterable
+            with one sequence per row (an object array, as data frames hold them, is one).
+        offsets: Offsets of the rows of ids.
+        convert: Reads one sequence, given its expected length: `to_mask` or `to_owners`.
+        column: Name of the data, for the message.
+
+    Raises:
+        RecordError: Another number of rows or entries, or what ``convert`` refuses, with ``row`` set.
+    """
+    ragged = _as_ragged(obj, column)
+    if ragged is not None:
+        if not np.array_equal(ragged.offsets, offsets):
+            raise RecordError(
+                f"{column}: its offsets are not those of the rows of ids (every row needs one entry per token)",
+                code="TITO002",
+                column=column,
+            )
+        return convert(ragged.values, int(offsets[-1]))
+    if viewable(obj) and as_array(obj, column).dtype != np.object_:
+        return convert(obj, int(offsets[-1]))
+    rows = _listed_rows(obj, column)
+    if len(rows) != len(offsets) - 1:
+        raise RecordError(
+            f"{column} has {len(rows)} rows, the ids have {len(offsets) - 1}", code="TITO002", column=column
+        )
+    lengths = np.diff(offsets)
+    return _joined(_each_row(rows, lambda row, i: convert(row, int(lengths[i]))), np.uint8)
+
+
+def _as_ragged(obj: object, column: str) -> Ragged | None:
+    """Recognise ``(values, offsets)`` and two-dimensional arrays; anything else is None."""
+    if isinstance(obj, tuple) and len(obj) == 2 and all(map(viewable, obj)):
+        values, offsets = (as_array(part, column) for part in obj)
+        tiles = (
+            values.ndim == offsets.ndim == 1
+            and offsets.dtype.kind in "iu"
+            and len(offsets) > 0
+            and int(offsets[0]) == 0
+            and int(offsets[-1]) == len(values)
+            and bool((offsets[1:] >= offsets[:-1]).all())
+        )
+        if not tiles:
+            raise RecordError(
+                f"{column}: a pair of arrays is read as (values, offsets), and these offsets do not tile the values "
+                "(they begin with 0, never fall, and end with the number of values); put two rows into a list",
+                column=column,
+            )
+        return Ragged(values, np.require(offsets, np.int64, LAID_OUT))
+    if viewable(obj):
+        array = as_array(obj, column)
+        if array.ndim == 2:
+            count, width = array.shape
+            return Ragged(array.reshape(-1), np.arange(count + 1, dtype=np.int64) * width)
+    return None
+
+
+def _listed_rows(obj: object, column: str) -> Sequence[Any]:
+    """An iterable of rows as a list; a single row is refused by name."""
+    if isinstance(obj, str | bytes | bytearray | dict | set | frozenset) or not isinstance(obj, Iterable):
+        raise RecordError(
+            f"{column}: {shown(obj)} where a list of rows or (values, offsets) is needed", column=column, value=obj
+        )
+    if viewable(obj):
+        array = as_array(obj, column)
+        if array.dtype != np.object_:
+            raise RecordError(
+                f"{column}: an array of shape {array.shape} where many rows are needed; "
+                "pass [row] for one row, or (values, offsets)",
+                column=column,
+            )
+    return obj if isinstance(obj, list) else list(obj)
+
+
+def _each_row(rows: Sequence[Any], convert: Callable[[Any, int], _T]) -> list[_T]:
+    """Convert row by row; a refusal names the row."""
+    done = []
+    for index, row in enumerate(rows):
+        try:
+            done.append(convert(row, index))
+        except RecordError as error:
+            error.args = (f"row {index}: {error}",)
+            error.row = index
+            raise
+    return done
+
+
+def _offsets(lengths: Iterable[int]) -> NDArray[np.int64]:
+    return np.fromiter(chain((0,), lengths), dtype=np.int64).cumsum()
+
+
+def _joined(parts: Sequence[NDArray[Any]], empty: type = np.int64) -> NDArray[Any]:
+    """Concatenate without a detour through floats (numpy joins int64 and uint32 exactly)."""
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=empty)

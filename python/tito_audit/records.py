@@ -1,0 +1,323 @@
+"""From what users hand over (lists, numpy, torch, ragged pairs) to the arrays that the core reads.
+
+Every function has a fast path that decides by types alone and a slow path that runs only to explain a refusal, so the
+price of naming the exact position is paid by bad rows only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tito_audit.errors import RecordError
+from tito_audit.printable import inert
+
+Ids: TypeAlias = NDArray[np.int64] | NDArray[np.int32] | NDArray[np.uint32]
+"""Token ids in a type that the core reads without a copy."""
+
+_CORE_DTYPES = (np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.uint32))
+# A slice of every second id is not contiguous, a view into a file format need not be aligned.
+LAID_OUT: tuple[Literal["C"], Literal["A"]] = ("C", "A")
+_NUMBERS = (int, float, np.bool_, np.integer, np.floating)
+_INT64 = np.iinfo(np.int64)
+_SHOWN_POSITIONS = 8
+_SHOWN_CHARACTERS = 60
+
+
+class ReadIds(NamedTuple):
+    """Token ids as an array, and what no array can hold.
+
+    Attributes:
+        ids: Contiguous ``int64``, ``int32`` or ``uint32`` in native byte order.
+        overflow: Position to original value of every integer beyond ``int64``. ``ids`` holds -1 there, which is
+            outside every vocabulary.
+    """
+
+    ids: Ids
+    overflow: dict[int, int]
+
+
+def to_ids(obj: object, *, column: str = "token_ids") -> ReadIds:
+    """Read one row of token ids; numpy arrays of a type that the core knows are not copied.
+
+    Integers of any size and sign are accepted: whether an id is in the vocabulary is the audit's question.
+
+    Args:
+        obj: List, tuple or other sequence of integers, numpy array of any integer type and byte order, or anything
+            that numpy can view (torch, pandas, Arrow); one dimension.
+        column: Name of the data, for the message.
+
+    Raises:
+        RecordError: An entry is no integer (a fraction, bool, string or null), with its position and value; or the
+            whole is no one-dimensional sequence.
+    """
+    items = _items(obj, column)
+    if isinstance(items, np.ndarray):
+        if items.dtype.kind in "iu":
+            return _narrowed(items)
+        items = items.tolist()
+    if set(map(type, items)) <= {int}:
+        try:
+            return ReadIds(np.array(items, dtype=np.int64), {})
+        except OverflowError:
+            pass
+    return _read_slowly(items, column)
+
+
+def to_mask(
+    obj: object,
+    length: int,
+    *,
+    column: str = "mask",
+    ignore: float | None = None,
+    ids: NDArray[Any] | None = None,
+) -> NDArray[np.uint8]:
+    """Read a training mask as 0 and 1; a weight above 0 counts as 1.
+
+    Args:
+        obj: 0/1, bools, or weights (floats, 0 or more), one per token.
+        length: Number of tokens.
+        column: Name of the data, for the message.
+        ignore: A value that marks tokens outside training, such as -100.
+        ids: Token ids of the row. With ``ignore`` the data may be labels: then each value that is not ``ignore`` is
+            the token's own id, and such a token is trained.
+
+    Returns:
+        ``uint8``, shape ``(length,)``.
+
+    Raises:
+        RecordError: Another length (``TITO002``), or values that are none of these (``TITO016``) with all their
+            positions; the message names the option that maps them.
+    """
+    trained = to_weights(obj, length, column=column, ignore=ignore, ids=ids) != 0
+    return np.ascontiguousarray(trained).view(np.uint8)
+
+
+def to_weights(
+    obj: object,
+    length: int,
+    *,
+    column: str = "mask",
+    ignore: float | None = None,
+    ids: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Read a training mask and keep its weights; arguments and errors as in `to_mask`.
+
+    Returns:
+        ``bool``, integers 0 and 1, or finite floats of 0 or more, shape ``(length,)``.
+    """
+    values = to_numbers(obj, column=column, code="TITO016", wanted="neither 0/1, bool nor a weight")
+    check_length(len(values), length, column)
+    if values.dtype == np.bool_:
+        return values
+    wrong = (values != 0) & (values != 1) if values.dtype.kind in "iu" else ~(np.isfinite(values) & (values >= 0))
+    if ignore is not None:
+        ignored = values == ignore
+        wrong &= ~ignored
+        if ids is not None and wrong.any() and bool(((values == ids) | ignored).all()):
+            labelled: NDArray[np.bool_] = ~ignored
+            return labelled
+        if not wrong.any():
+            return np.where(ignored, np.zeros_like(values), values)
+    if wrong.any():
+        positions = np.flatnonzero(wrong)
+        first = obj[positions[0]] if isinstance(obj, list | tuple) else values[positions[0]].item()
+        raise _mask_error(values, positions, first, column)
+    return values
+
+
+def to_numbers(obj: object, *, column: str, code: str = "TITO017", wanted: str = "no number") -> NDArray[Any]:
+    """Read one row of numbers of any kind, bools included, in the type that numpy finds for them.
+
+    Args:
+        obj: Accepted containers as in `to_ids`.
+        column: Name of the data, for the message.
+        code: Code of the rule that a strange entry breaks.
+        wanted: What a strange entry is, for the message.
+
+    Raises:
+        RecordError: An entry is no number (a string, null), with every such position.
+    """
+    items = _items(obj, column)
+    if isinstance(items, np.ndarray):
+        if items.dtype.kind in "biuf":
+            return items
+        items = items.tolist()
+    if not items:
+        return np.zeros(0, dtype=np.bool_)
+    strange = {kind for kind in set(map(type, items)) if not issubclass(kind, _NUMBERS)}
+    if strange:
+        positions = tuple(position for position, value in enumerate(items) if type(value) in strange)
+        raise RecordError(
+            f"{column}: {shown(items[positions[0]])} at position {positions[0]} is {wanted}",
+            code=code,
+            column=column,
+            position=positions[0],
+            value=items[positions[0]],
+            positions=positions,
+        )
+    try:
+        values = np.array(items)
+        return values if values.dtype.kind in "biuf" else np.array(items, dtype=np.float64)
+    except OverflowError:  # An integer beyond every float.
+        return np.array([_float(value) for value in items])
+
+
+def to_owners(obj: object, length: int, *, column: str = "owners") -> NDArray[np.uint8]:
+    """Read owner numbers (role, turn or source of each token).
+
+    Args:
+        obj: Integers 0 to 255, one per token; accepted containers as in `to_ids`.
+        length: Number of tokens.
+        column: Name of the data, for the message.
+
+    Returns:
+        ``uint8``, shape ``(length,)``.
+
+    Raises:
+        RecordError: Another length (``TITO002``), or an entry that is no integer from 0 to 255.
+    """
+    owners = to_ids(obj, column=column).ids
+    check_length(len(owners), length, column)
+    outside = np.flatnonzero((owners < 0) | (owners > np.iinfo(np.uint8).max))
+    if len(outside):
+        position = int(outside[0])
+        raise RecordError(
+            f"{column}: {owners[position]} at position {position} is no owner number from 0 to 255 "
+            "(number the roles, and give their names apart)",
+            column=column,
+            position=position,
+            value=int(owners[position]),
+        )
+    return owners.astype(np.uint8)
+
+
+def check_length(found: int, expected: int, column: str) -> None:
+    """Raise a `RecordError` with both lengths where a per-token array does not fit the ids."""
+    if found != expected:
+        raise RecordError(
+            f"{column} has {found} entries, the token ids have {expected} (one entry per token is needed; "
+            "nothing is cut or padded)",
+            code="TITO002",
+            column=column,
+        )
+
+
+def shown(value: object) -> str:
+    """Write a value of unknown origin for a message: one short line without control characters."""
+    try:
+        text = inert(repr(value))
+    except ValueError:  # Python refuses to write an integer of thousands of digits.
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
+
+
+def viewable(obj: object) -> bool:
+    """Say whether numpy can view an object (numpy, torch, pandas, Arrow)."""
+    return isinstance(obj, np.ndarray) or hasattr(obj, "__array__")
+
+
+def as_array(obj: Any, column: str) -> NDArray[Any]:  # noqa: ANN401 - torch, pandas and Arrow share no type
+    """View through numpy; a tensor is taken off its graph and device first."""
+    try:
+        if hasattr(obj, "detach") and hasattr(obj, "cpu"):
+            obj = obj.detach().cpu()
+        return np.asarray(obj)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise RecordError(
+            f"{column}: numpy cannot view this {type(obj).__name__} ({shown(error)}); pass a list or a numpy array",
+            column=column,
+        ) from error
+
+
+def _items(obj: object, column: str) -> NDArray[Any] | Sequence[Any]:
+    """One flat row, as a one-dimensional array or as a sequence of Python objects."""
+    if viewable(obj):
+        array = as_array(obj, column)
+        if array.ndim != 1:
+            raise RecordError(
+                f"{column}: an array of shape {array.shape} where one flat row is needed"
+                + (" (pass rows of a batch to check_batch)" if array.ndim > 1 else ""),
+                column=column,
+            )
+        if array.dtype.kind in "mMcV":
+            raise RecordError(f"{column}: an array of {array.dtype} where integers are needed", column=column)
+        return array
+    if isinstance(obj, list | tuple):
+        return obj
+    if isinstance(obj, Sequence) and not isinstance(obj, str | bytes | bytearray | memoryview):
+        return list(obj)
+    raise RecordError(
+        f"{column}: {shown(obj)} where a flat sequence (list, tuple, numpy or torch) is needed",
+        column=column,
+        value=obj,
+    )
+
+
+def _narrowed(array: NDArray[Any]) -> ReadIds:
+    """An integer array in a type that the core reads; unsigned values beyond ``int64`` go to ``overflow``."""
+    if array.dtype in _CORE_DTYPES:
+        return ReadIds(np.require(array, requirements=LAID_OUT), {})
+    if array.dtype.kind == "u" and array.dtype.itemsize == np.uint64().itemsize:
+        beyond = np.flatnonzero(array > _INT64.max)
+        if len(beyond):
+            overflow = {int(position): int(array[position]) for position in beyond}
+            return ReadIds(np.where(array > _INT64.max, -1, array.astype(np.int64)), overflow)
+    return ReadIds(np.require(array, np.int64, LAID_OUT), {})
+
+
+def _read_slowly(items: Sequence[Any], column: str) -> ReadIds:
+    """Entry by entry: name the first that is no integer, keep those that are too big for an array."""
+    overflow = {}
+    ids = np.empty(len(items), dtype=np.int64)
+    for position, value in enumerate(items):
+        if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(value, int | np.integer):
+            is_row = isinstance(value, list | tuple) or (viewable(value) and np.ndim(value) > 0)
+            rows = "; many rows go to check_batch" if is_row else ""
+            raise RecordError(
+                f"{column}: {shown(value)} at position {position} is no integer (got {type(value).__name__}{rows})",
+                column=column,
+                position=position,
+                value=value,
+            )
+        if _INT64.min <= value <= _INT64.max:
+            ids[position] = value
+        else:
+            ids[position] = -1
+            overflow[position] = int(value)
+    return ReadIds(ids, overflow)
+
+
+def _float(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _mask_error(values: NDArray[Any], wrong: NDArray[np.intp], first: object, column: str) -> RecordError:
+    positions = tuple(int(position) for position in wrong)
+    negative = Counter(number for number in values[wrong].tolist() if number < 0)
+    if negative:
+        marker = negative.most_common(1)[0][0]
+        help_ = (
+            f"where {marker} marks tokens outside training, say so: mask_ignore={marker} in tito_audit.audit, "
+            f"--mask-ignore {marker} on the command line"
+        )
+    else:
+        help_ = "weights are finite floats of 0 or more"
+    listed = ", ".join(map(str, positions[:_SHOWN_POSITIONS])) + (", ..." if len(positions) > _SHOWN_POSITIONS else "")
+    entries = "1 such entry" if len(positions) == 1 else f"{len(positions)} such entries"
+    return RecordError(
+        f"{column}: {shown(first)} is neither 0/1, bool nor a weight ({entries}, at position {listed}); {help_}",
+        code="TITO016",
+        column=column,
+        position=positions[0],
+        value=first,
+        positions=positions,
+    )

@@ -1,0 +1,50 @@
+"""Statistics of the training signal that refuse where a number would be a lie."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tito_audit.errors import RecordError
+from tito_audit.records import to_numbers, to_weights
+
+
+def masked_mean(values: object, mask: object) -> float:
+    """Mean of per-token values over the trained tokens, weighted where the mask holds weights.
+
+    Args:
+        values: Finite numbers, one per token, shape ``(tokens,)``. What the mask leaves out may be anything, NaN
+            included.
+        mask: As in `tito_audit.check`, same shape.
+
+    Returns:
+        ``sum(values * mask) / sum(mask)``, correctly rounded sums; never NaN.
+
+    Raises:
+        ValueError: The mask is 0 everywhere (an all-tool trajectory has no mean), lengths differ (`RecordError`), or a
+            value under the mask is NaN or infinite.
+
+    Example:
+        >>> import tito_audit as tito
+        >>> round(tito.masked_mean([-0.2, -9.0, -8.0, -0.3, -0.4], [1, 0, 0, 1, 1]), 12)
+        -0.3
+    """
+    numbers = to_numbers(values, column="values")
+    weights = to_weights(mask, len(numbers))
+    trained = weights != 0
+    if not trained.any():
+        raise ValueError(f"no model-generated tokens to train on: the mask is 0 at all {len(numbers)} positions")
+    chosen = numbers[trained].astype(np.float64)
+    strange = np.flatnonzero(~np.isfinite(chosen))
+    if len(strange):
+        position = int(np.flatnonzero(trained)[strange[0]])
+        raise RecordError(
+            f"values: {chosen[strange[0]]} at position {position}, under a mask that is not 0, is no finite number",
+            code="TITO017",
+            column="values",
+            position=position,
+            value=float(chosen[strange[0]]),
+        )
+    weight = weights[trained].astype(np.float64)
+    return math.fsum((chosen * weight).tolist()) / math.fsum(weight.tolist())

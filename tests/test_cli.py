@@ -1,0 +1,330 @@
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer, models
+
+import tito_audit as tito
+from tiny import bpe
+from tito_audit import cli
+from tito_audit.audit import Auditor
+from tito_audit.cli import main
+
+B, T, A, X, AA, E = range(6)
+DRIFTS = {"token_ids": [B, T, A, A, X], "mask": [1, 0, 0, 1, 1]}
+CLEAN = {"token_ids": [X], "mask": [1]}
+BAD = {"token_ids": [1.5], "mask": [1]}
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
+    bpe(["b", "T", "a", "x", "aa"], [("a", "a")], special=["<e>"]).save(str(path))
+    return str(path)
+
+
+def write(path: Path, *records: Any) -> str:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return str(path)
+
+
+def run(*args: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "tito_audit", *args], capture_output=True, text=True, check=False, timeout=120, **options
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "code"),
+    [
+        ([CLEAN], [], 0),
+        ([DRIFTS], [], 0),
+        ([DRIFTS], ["--fail-on", "drift"], 1),
+        ([DRIFTS], ["--fail-on", "drift", "--exit-zero"], 0),
+        ([DRIFTS], ["--fail-on", "never"], 0),
+        ([CLEAN, BAD], [], 1),
+        ([CLEAN, BAD], ["--exit-zero"], 0),
+        ([CLEAN, BAD], ["--fail-on", "never"], 0),
+        ([BAD], ["--fail-on", "never", "--exit-zero"], 2),
+        ([], [], 2),
+        ([{"input": "q"}], ["--exit-zero"], 2),
+        ([CLEAN, {"token_ids": [99], "mask": [1]}], [], 1),
+        ([CLEAN, {"token_ids": [], "mask": []}, {"token_ids": [X], "mask": [0]}], [], 0),
+        ([{"token_ids": [X], "mask": None}, CLEAN], [], 1),
+        ([{"token_ids": [X], "mask": None}, CLEAN], ["--null-mask", "all-context"], 0),
+        ([{"token_ids": [X], "mask": [-100]}, CLEAN], ["--mask-ignore", "-100"], 0),
+    ],
+)
+def test_exit_codes(tokenizer: str, tmp_path: Path, rows: list[Any], options: list[str], code: int) -> None:
+    assert main(["check", write(tmp_path / "r.jsonl", *rows), "-t", tokenizer, *options]) == code
+
+
+def test_what_could_not_be_checked_beats_what_failed_and_both_are_printed(
+    tokenizer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = write(tmp_path / "r.jsonl", CLEAN, BAD)
+    text = write(tmp_path / "t.jsonl", {"input": "q", "output": "a"})
+    assert main(["check", bad, text, str(tmp_path / "missing"), str(tmp_path), "-t", tokenizer]) == 2
+    out = capsys.readouterr().out
+    assert "\nFAILED  TITO001" in out
+    assert out.splitlines()[-1].startswith("COULD NOT CHECK")
+    assert "columns found: input, output" in out
+    assert "No such file" in out
+    assert "is a directory" in out
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["check"], "Missing argument 'FILE...'"),
+        (["check", "x.jsonl"], "Missing option '-t'"),
+        (["check", "x.jsonl", "-t", "TOKENIZER", "--frob"], "No such option"),
+        (["check", "x.jsonl", "-t", "TOKENIZER", "--threads", "0"], "--threads"),
+        (["check", "x.jsonl", "-t", "TOKENIZER", "--ids", "a", "--response-ids", "b"], "choose one"),
+        (["check", "x.jsonl", "-t", "/nowhere"], "error: "),
+        (["frobnicate"], "No such command"),
+    ],
+)
+def test_usage_errors(tokenizer: str, capsys: pytest.CaptureFixture[str], args: list[str], says: str) -> None:
+    assert main([tokenizer if arg == "TOKENIZER" else arg for arg in args]) == 2
+    captured = capsys.readouterr()
+    assert says in captured.err
+    assert not captured.out
+
+
+@pytest.mark.parametrize("args", [["--help"], ["-h"], ["check", "--help"]])
+def test_help(capsys: pytest.CaptureFixture[str], args: list[str]) -> None:
+    assert main(args) == 0
+    assert "Usage: tito-audit" in capsys.readouterr().out
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith(f"tito-audit {tito.__version__} (tokenizers crate ")
+
+
+def test_text_goes_to_stdout_and_nothing_to_stderr(
+    tokenizer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["check", write(tmp_path / "r.jsonl", DRIFTS), "-t", tokenizer])
+    captured = capsys.readouterr()
+    assert captured.out.startswith("tito-audit ")
+    assert captured.out.splitlines()[-1].startswith("OK")
+    assert captured.err == ""
+
+
+def test_json_goes_to_stdout_and_the_verdict_to_stderr(
+    tokenizer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "r.jsonl", DRIFTS)
+    assert main(["check", path, "/nowhere", "-t", tokenizer, "--output-format", "json", "--fail-on", "drift"]) == 2
+    captured = capsys.readouterr()
+    made = json.loads(captured.out)
+    assert made["statistics"]["drift_rows"] == 1
+    assert (made["success"], made["fail_on"], made["unchecked"][0]["source"]) == (False, "drift", "/nowhere")
+    errors, failed, verdict = captured.err.splitlines()
+    assert errors.startswith("error: /nowhere")
+    assert failed.startswith("FAILED")
+    assert verdict.startswith("COULD NOT CHECK")
+
+
+def test_a_report_in_a_file_is_whole_or_not_there(
+    tokenizer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, target = write(tmp_path / "r.jsonl", DRIFTS), tmp_path / "report.json"
+    command = ["check", path, "-t", tokenizer, "--output-format", "json", "-o", str(target)]
+    assert main(command) == 0
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("OK")
+    assert json.loads(target.read_text())["success"]
+    before = target.read_text()
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    assert main(command) == 2
+    assert "the report cannot be written: No space left on device" in capsys.readouterr().err
+    assert target.read_text() == before
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["r.jsonl", "report.json"]
+
+
+def test_an_output_that_cannot_be_written(tokenizer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / "r.jsonl", CLEAN)
+    assert main(["check", path, "-t", tokenizer, "-o", str(tmp_path / "no" / "report.txt")]) == 2
+    assert main(["check", path, "-t", tokenizer, "-o", str(tmp_path)]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_columns_by_flag(tokenizer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(
+        tmp_path / "r.jsonl", {"p": [B], "r": [A, A], "m": [0, 1], "o": [1, 2], "t": [0, 1], "l": [0, 0], "n": "x"}
+    )
+    flags = ["--prompt-ids", "p", "--response-ids", "r", "--mask", "m", "--owners", "o", "--turns", "t"]
+    flags += ["--logprobs", "l", "--id", "n"]
+    assert main(["check", path, "-t", tokenizer, *flags]) == 0
+    out = capsys.readouterr().out
+    assert "columns found: p, r, m, o, t, l, n" in out
+    assert "id x" in out
+    assert main(["check", path, "-t", tokenizer, "--ids", "r", "--mask", "wrong"]) == 2
+    assert "no row has the column wrong" in capsys.readouterr().out
+
+
+def test_patterns_are_expanded(tokenizer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a.jsonl", "b.jsonl"):
+        write(tmp_path / name, CLEAN)
+    assert main(["check", str(tmp_path / "*.jsonl"), "-t", tokenizer, "-q"]) == 0
+    assert "OK  2 rows" in capsys.readouterr().out
+
+
+def test_warnings_of_the_tokenizer_are_lines_on_stderr(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], tokenizer: str
+) -> None:
+    folder = tmp_path / "tok"
+    folder.mkdir()
+    (folder / "tokenizer.json").write_text(Path(tokenizer).read_text())
+    (folder / "tokenizer_config.json").write_text('{"clean_up_tokenization_spaces": true}')
+    assert main(["check", write(tmp_path / "r.jsonl", CLEAN), "-t", str(folder)]) == 0
+    assert capsys.readouterr().err.startswith("warning: ")
+
+
+def test_options_reach_the_audit(tokenizer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / "r.jsonl", {"token_ids": [A, E, X, 7], "mask": [1, 1, 1, 1]}, DRIFTS)
+    options = ["--skip-special-tokens", "--model-vocab-size", "8", "--max-findings", "1", "--threads", "1"]
+    main(["check", path, "-t", tokenizer, "--output-format", "json", *options])
+    made = json.loads(capsys.readouterr().out)
+    assert made["statistics"]["pipeline_drift_rows"] == 2
+    assert len(made["findings"]) == 1
+    main(["check", path, "-t", tokenizer, "--clean-up-tokenization-spaces", "--model-vocab-size", "8"])
+    assert "1 in the padded range of the embedding of 8 rows" in capsys.readouterr().out
+
+
+def test_an_internal_error_is_no_finding(
+    tokenizer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise RuntimeError("\x1b[31mboom")
+
+    monkeypatch.setattr(Auditor, "run", broken)
+    assert main(["check", write(tmp_path / "r.jsonl", CLEAN), "-t", tokenizer]) == 2
+    err = capsys.readouterr().err
+    assert "internal error" in err
+    assert "\x1b" not in err
+
+
+def test_an_interrupt_gives_a_partial_report(
+    tokenizer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = Auditor.run
+
+    def interrupted(self: Auditor, sources: Any, **options: Any) -> None:
+        original(self, sources, **options)
+        self._finished = False
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Auditor, "run", interrupted)
+    assert main(["check", write(tmp_path / "r.jsonl", CLEAN, BAD), "-t", tokenizer, "--exit-zero"]) == 130
+    captured = capsys.readouterr()
+    assert captured.out.splitlines()[-1] == "STOPPED  before the end; the report covers 1 row"
+    assert captured.err == "interrupted\n"
+
+
+def test_ctrl_c_while_a_pipe_is_read(tokenizer: str, tmp_path: Path) -> None:
+    pipe = tmp_path / "rows.jsonl"
+    os.mkfifo(pipe)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tito_audit", "check", str(pipe), "-t", tokenizer, "-q"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with pipe.open("w") as rows:
+        rows.write('{"token_ids": []}\n' * 70_000)  # more than one batch has
+        rows.flush()
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        with contextlib.suppress(BrokenPipeError):
+            rows.close()
+    assert process.returncode == 130, err
+    assert out.splitlines()[-1] == "STOPPED  before the end; the report covers 65,536 rows"
+
+
+def test_a_reader_that_goes_away_is_no_fault(tokenizer: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "r.jsonl", *[DRIFTS] * 300)
+    command = f"{sys.executable} -m tito_audit check {path} -t {tokenizer} --output-format json; echo $? >&2"
+    result = subprocess.run(
+        ["bash", "-c", f"({command}) | head -c 1"], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert result.stdout == "{"
+    assert result.stderr.splitlines()[-1] == "0"
+    assert "Traceback" not in result.stderr
+    assert "Exception ignored" not in result.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_under_stdout(tokenizer: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "r.jsonl", CLEAN)
+    with Path("/dev/full").open("w") as full:
+        process = subprocess.run(
+            [sys.executable, "-m", "tito_audit", "check", path, "-t", tokenizer],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+    assert process.returncode == 2
+    assert process.stderr == "error: the report cannot be written: No space left on device\n"
+
+
+def test_a_terminal_that_knows_ascii_only(tokenizer: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "r.jsonl", {"token_ids": [X, 1, 0, A, A], "mask": [0, 1, 0, 1, 0]})
+    result = run("check", path, "-t", tokenizer, env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    assert result.returncode == 0, result.stderr
+    assert "\\xa6" in result.stdout  # the broken bar between owners
+
+
+def test_odd_names_of_files(tokenizer: str, tmp_path: Path) -> None:
+    name = os.fsencode(tmp_path) + b"/\xff\x1b[31m\n.jsonl"
+    Path(os.fsdecode(name)).write_text(json.dumps(DRIFTS))
+    result = subprocess.run(
+        [sys.executable.encode(), b"-m", b"tito_audit", b"check", name, b"-t", tokenizer.encode()],
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    assert result.returncode == 0, result.stderr
+    assert b"\x1b" not in result.stdout
+    assert b"\\xFF\\x1b[31m\\x0a.jsonl:1" in result.stdout
+
+
+def test_help_is_immediate() -> None:
+    started = time.monotonic()
+    assert run("--help").returncode == 0
+    # 0.3 s on a quiet machine; what is guarded here is an import that crept in.
+    assert time.monotonic() - started < 2.0
+
+
+def test_module_and_main_are_the_same_command() -> None:
+    assert run("--version").stdout.startswith("tito-audit ")
+    assert cli.main(["--version"]) == 0
+
+
+def test_a_tokenizer_that_cannot_be_loaded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    broken = tmp_path / "tokenizer.json"
+    Tokenizer(models.BPE({"a": 0}, [], dropout=0.5)).save(str(broken))
+    assert main(["check", write(tmp_path / "r.jsonl", CLEAN), "-t", str(broken)]) == 2
+    assert "dropout" in capsys.readouterr().err
+    broken.write_text("{")
+    assert main(["check", write(tmp_path / "r.jsonl", CLEAN), "-t", str(broken)]) == 2
+    assert capsys.readouterr().err.startswith("error: ")

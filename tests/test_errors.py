@@ -1,0 +1,33 @@
+import pickle
+
+import pytest
+
+import tito_audit as tito
+from tiny import straddler
+
+
+@pytest.mark.parametrize("kind", [tito.TokenizerError, tito.RecordError, tito.DriftError, tito.SourceError])
+def test_one_base_class(kind: type[Exception]) -> None:
+    assert issubclass(kind, tito.TitoError)
+
+
+def test_also_the_builtin_that_callers_expect() -> None:
+    assert issubclass(tito.TokenizerError, ValueError)
+    assert issubclass(tito.RecordError, ValueError)
+    assert issubclass(tito.DriftError, AssertionError)
+    assert issubclass(tito.TokenizerWarning, UserWarning)
+
+
+def test_record_error_crosses_processes_with_its_place() -> None:
+    error = tito.RecordError("m", code="TITO016", column="mask", row=3, position=1, value=-100, positions=(1, 2))
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
+    assert str(again) == "m"
+    assert vars(again) == vars(error)
+
+
+def test_drift_error_crosses_processes_with_its_result() -> None:
+    with pytest.raises(tito.DriftError) as caught:
+        tito.assert_no_drift([2, 2], straddler())
+    again = pickle.loads(pickle.dumps(caught.value))  # noqa: S301 - our own bytes
+    assert str(again) == str(caught.value)
+    assert again.result.reencoded_ids.tolist() == [4]

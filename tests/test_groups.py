@@ -1,0 +1,57 @@
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from tiny import straddler
+from tito_audit import groups
+from tito_audit.groups import check_rows, grouped
+from tito_audit.rows import Row
+
+
+def row(*ids: int, mask: bool = False, skipped: bool = False) -> Row:
+    return Row(
+        source="a",
+        number=1,
+        ids=None if skipped else np.array(ids, dtype=np.int64),
+        mask=np.ones(len(ids), dtype=np.uint8) if mask else None,
+    )
+
+
+def sizes(rows: list[Row]) -> list[int]:
+    return [len(group) for group in grouped(rows)]
+
+
+def test_rows_of_one_layout_go_together_and_skipped_ones_along() -> None:
+    assert sizes([]) == []
+    assert sizes([row(1), row(skipped=True), row(2)]) == [3]
+    assert sizes([row(skipped=True), row(1, mask=True), row(2), row(skipped=True), row(3, mask=True)]) == [2, 2, 1]
+
+
+def test_a_group_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(groups, "_MOST_TOKENS", 4)
+    assert sizes([row(1, 2, 3), row(1), row(1), row(1, 2, 3, 4, 5, 6), row(1)]) == [2, 2, 1]
+    monkeypatch.setattr(groups, "_MOST_ROWS", 2)
+    assert sizes([row(skipped=True)] * 5) == [2, 2, 1]
+
+
+def test_a_group_is_ready_before_the_next_row_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(groups, "_MOST_ROWS", 1)
+
+    def rows() -> Iterator[Row]:
+        yield row(1)
+        raise AssertionError
+
+    assert len(next(grouped(rows()))) == 1
+
+
+def test_integers_beyond_an_array_reach_the_verdict() -> None:
+    odd = row(0, -1)
+    odd.overflow = {1: 2**70}
+    batch, turns = check_rows(
+        [row(2, 2), odd], straddler(), threads=1, skip_special_tokens=False, clean_up_tokenization_spaces=False
+    )
+    assert turns is None
+    assert batch.drifted.tolist() == [True, True]
+    [finding] = batch[1].findings
+    assert finding.sampled_ids == (2**70,)

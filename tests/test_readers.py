@@ -1,0 +1,199 @@
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tito_audit.columns import Columns, choose, find, listed
+from tito_audit.errors import SourceError
+from tito_audit.readers import NoTokenIdsError, RowReader, expand, open_sources, read_file, read_records
+from tito_audit.rows import ReadOptions
+
+
+def reader(records: Iterable[object], tmp_path: Path | None = None, **columns: str) -> RowReader:
+    options = ReadOptions(columns=Columns(**columns))
+    if tmp_path is None:
+        return read_records(records, options)
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(map(json.dumps, records)))
+    return read_file(str(path), options)
+
+
+@pytest.mark.parametrize(
+    ("present", "expected"),
+    [
+        (["token_ids", "mask"], {"ids": "token_ids", "mask": "mask"}),
+        (["input_ids", "completion_mask"], {"ids": "input_ids", "mask": "completion_mask"}),
+        (["tokens", "loss_mask", "id"], {"ids": "tokens", "mask": "loss_mask", "id": "id"}),
+        (
+            ["prompt_ids", "completion_ids", "response_mask", "logprobs"],
+            {
+                "prompt_ids": "prompt_ids",
+                "response_ids": "completion_ids",
+                "mask": "response_mask",
+                "logprobs": "logprobs",
+            },
+        ),
+        (["response_ids"], {"response_ids": "response_ids"}),
+        (["token_ids", "prompt_ids", "response_ids"], {"ids": "token_ids"}),
+        (["loss_mask", "mask", "token_ids"], {"ids": "token_ids", "mask": "mask"}),
+    ],
+)
+def test_columns_are_found_by_well_known_names(present: list[str], expected: dict[str, str]) -> None:
+    columns = find(Columns(), present)
+    assert columns is not None
+    assert dict(columns.items()) == expected
+
+
+@pytest.mark.parametrize("present", [[], ["text"], ["prompt_ids", "mask"], ["mask"]])
+def test_no_column_of_ids(present: list[str]) -> None:
+    assert find(Columns(), present) is None
+
+
+def test_a_choice_beats_what_would_be_found() -> None:
+    columns = find(Columns(response_ids="out", mask="m"), ["token_ids", "prompt_ids", "out", "mask"])
+    assert columns == Columns(prompt_ids="prompt_ids", response_ids="out", mask="m")
+    assert find(Columns(ids="mine"), ["token_ids"]) is None
+
+
+def test_choices_without_meaning() -> None:
+    with pytest.raises(ValueError, match="choose one"):
+        Columns(ids="a", response_ids="b")
+    with pytest.raises(ValueError, match="no such role of a column: masks"):
+        choose({"masks": "mask"})
+    assert choose(None) == Columns()
+
+
+def test_column_names_are_cut_and_printable() -> None:
+    assert listed(["a", "\x1b"]) == "a, \\x1b"
+    assert listed([]) == "none"
+    assert listed(map(str, range(30))).endswith("22, 23 and 6 more")
+
+
+@pytest.mark.parametrize("in_file", [False, True])
+def test_rows_before_the_columns_were_known_are_read_too(tmp_path: Path, in_file: bool) -> None:  # noqa: FBT001
+    records = [{"text": "a"}, {"token_ids": [1]}, {"token_ids": [2]}, {"text": "b"}]
+    rows = list(reader(records, tmp_path if in_file else None))
+    assert [(row.number, row.ids is None) for row in rows] == [(1, True), (2, False), (3, False), (4, True)]
+    assert "no column token_ids (found: text)" in rows[0].faults[0].finding.message
+    assert rows[3].faults[0].finding.code == "TITO001"
+
+
+@pytest.mark.parametrize("in_file", [False, True])
+def test_a_mask_that_first_appears_later_is_used_from_there_on(tmp_path: Path, in_file: bool) -> None:  # noqa: FBT001
+    records = [{"token_ids": [1]}, {"token_ids": [2], "loss_mask": [1]}, {"token_ids": [3]}]
+    source = reader(records, tmp_path if in_file else None)
+    rows = list(source)
+    assert [row.mask is None for row in rows] == [True, False, True]
+    assert rows[2].faults[0].finding.code == "TITO016"
+    assert source.notes == [
+        "not every row has all of token_ids, loss_mask: rows before the first that does were read without"
+    ]
+
+
+@pytest.mark.parametrize(
+    "stranger",
+    [
+        {"turns": [{"role": "user", "start": 0}]},
+        {"owners": "me"},
+        {"logprobs": {"content": []}},
+        {"logprobs": [[-1.0]]},
+        {"turns": 3},
+    ],
+)
+def test_a_well_known_name_over_something_else_is_ignored_and_said(stranger: dict[str, Any]) -> None:
+    source = reader([{"token_ids": [1], **stranger}] * 3)
+    rows = list(source)
+    assert not any(row.faults for row in rows)
+    [name] = stranger
+    assert source.notes == [f"column {name} is ignored: it holds no {name} per token"]
+
+
+def test_a_column_that_was_asked_for_is_never_ignored() -> None:
+    [row] = reader([{"token_ids": [1], "turns": [{"role": "user"}]}], turns="turns")
+    assert row.faults[0].finding.code == "TITO001"
+
+
+@pytest.mark.parametrize("empty", [None, [], [None]])
+def test_a_first_row_that_says_nothing_decides_nothing(empty: Any) -> None:
+    source = reader([{"token_ids": [], "logprobs": empty}, {"token_ids": [1], "logprobs": [9.0]}])
+    assert list(source)[1].faults[0].finding.code == "TITO017"
+
+
+def test_no_token_ids_names_the_columns_and_what_to_log(tmp_path: Path) -> None:
+    records = [{"input": "q", "output": "a", "score": 1.0}] * 3
+    with pytest.raises(NoTokenIdsError) as caught:
+        list(reader(records, tmp_path))
+    message = str(caught.value)
+    assert "none of 3 rows has token ids (columns found: input, output, score)" in message
+    assert "log the sampled ids (token_ids, or prompt_ids and response_ids)" in message
+
+
+def test_ids_that_were_asked_for_are_named() -> None:
+    with pytest.raises(NoTokenIdsError, match="none of 1 rows has the column my_ids"):
+        list(reader([{"token_ids": [1]}], ids="my_ids"))
+
+
+def test_a_long_file_without_ids_is_given_up_early() -> None:
+    records = iter([{"text": "a"}] * 5000)
+    with pytest.raises(NoTokenIdsError, match="the first 1,000 rows"):
+        list(reader(records))
+    assert len(list(records)) == 4000
+
+
+def test_a_column_that_was_asked_for_and_is_nowhere() -> None:
+    rows = reader([{"token_ids": [1]}], logprobs="lp")
+    with pytest.raises(SourceError, match="no row has the column lp"):
+        list(rows)
+
+
+@pytest.mark.parametrize("content", ["", "\n\n"])
+def test_no_rows(tmp_path: Path, content: str) -> None:
+    (tmp_path / "empty.jsonl").write_text(content)
+    with pytest.raises(SourceError, match=r"empty\.jsonl: no rows"):
+        list(read_file(str(tmp_path / "empty.jsonl"), ReadOptions()))
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (json.dumps([{"token_ids": [1]}], indent=1), "one JSON document over many lines"),
+        (json.dumps({"rows": [[1], [2]]}, indent=1), "one JSON document over many lines"),
+        ("hello\nworld\n", "the first: no JSON: Expecting value at character 1 of 5"),
+    ],
+)
+def test_no_line_is_a_record(tmp_path: Path, content: str, says: str) -> None:
+    (tmp_path / "x.json").write_text(content)
+    with pytest.raises(SourceError, match="no line holds a record") as caught:
+        list(read_file(str(tmp_path / "x.json"), ReadOptions()))
+    assert says in str(caught.value)
+
+
+def test_an_element_that_is_no_record() -> None:
+    rows = list(reader([{"token_ids": [1]}, [1, 2], None]))
+    assert [fault.finding.code for row in rows for fault in row.faults] == ["TITO001", "TITO001"]
+
+
+def test_sources_are_paths_patterns_or_records(tmp_path: Path) -> None:
+    for name in ("b.jsonl", "a.jsonl", "[x].jsonl"):
+        (tmp_path / name).write_text('{"token_ids": [1]}')
+    names = [str(tmp_path / name) for name in ("[x].jsonl", "a.jsonl", "b.jsonl")]
+
+    def sources(of: object) -> list[str]:
+        return [each.source for each in open_sources(of, ReadOptions())]
+
+    assert sources(str(tmp_path / "*.jsonl")) == names
+    assert sources(tmp_path / "a.jsonl") == names[1:2]
+    assert sources([names[0], tmp_path / "*.jsonl", names[2]]) == names
+    assert sources(iter([{"token_ids": [1]}])) == ["rows"]
+    assert sources([]) == ["rows"]
+    assert expand(str(tmp_path / "none-*.jsonl")) == [str(tmp_path / "none-*.jsonl")]
+    assert expand(os.fsencode(tmp_path / "a.jsonl").decode()) == [names[1]]
+
+
+@pytest.mark.parametrize("sources", [5, None, b"rows.jsonl", {"token_ids": [1]}])
+def test_what_is_no_source(sources: object) -> None:
+    with pytest.raises(TypeError, match="where paths, or an iterable of records"):
+        list(open_sources(sources, ReadOptions()))

@@ -1,0 +1,303 @@
+"""Reading what users hand over: exact about what is accepted, and about where what is refused stands."""
+
+import math
+from array import array
+from collections import deque
+from enum import IntEnum
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tito_audit.errors import RecordError
+from tito_audit.records import shown, to_ids, to_mask, to_numbers, to_owners, to_weights
+
+INT_DTYPES = ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", ">i2", ">i4", ">i8", ">u4", ">u8")
+
+
+class Tensor:
+    """A tensor as torch has it: numpy sees it only once it is off its graph and device."""
+
+    def __init__(self, data: list[Any], *, ready: bool = False) -> None:
+        self.data, self.ready = data, ready
+
+    def detach(self) -> "Tensor":
+        return self
+
+    def cpu(self) -> "Tensor":
+        return Tensor(self.data, ready=True)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray[Any, Any]:
+        if not self.ready:
+            raise TypeError("can't convert cuda:0 device type tensor to numpy")
+        return np.array(self.data, dtype=dtype, copy=copy)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+
+class Control(IntEnum):
+    END = 2
+
+
+@pytest.mark.parametrize("dtype", INT_DTYPES)
+def test_ids_of_any_integer_type(dtype: str) -> None:
+    ids, overflow = to_ids(np.array([0, 5, 127], dtype=dtype))
+    assert ids.tolist() == [0, 5, 127]
+    assert ids.dtype in (np.int64, np.int32, np.uint32)
+    assert ids.dtype.isnative
+    assert not overflow
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint32])
+def test_arrays_that_the_core_reads_are_not_copied(dtype: Any) -> None:
+    values: np.ndarray[Any, Any] = np.arange(4, dtype=dtype)
+    assert np.shares_memory(to_ids(values).ids, values)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.arange(20)[::2],
+        np.arange(20)[18::-2][::-1],
+        np.arange(20, dtype=np.int32).reshape(10, 2)[:, 0],
+        np.frombuffer(b"\0" + np.arange(0, 20, 2, dtype=np.int64).tobytes(), dtype=np.uint8)[1:].view(np.int64),
+        np.array([(2 * i, 0) for i in range(10)], dtype=[("id", "i8"), ("other", "i1")])["id"],
+    ],
+    ids=["strided", "reversed", "column", "unaligned", "field"],
+)
+def test_ids_in_any_layout(values: Any) -> None:
+    ids = to_ids(values).ids
+    assert ids.tolist() == list(range(0, 20, 2))
+    assert ids.flags.c_contiguous
+    assert ids.flags.aligned
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1, 2],
+        (1, 2),
+        range(1, 3),
+        deque([1, 2]),
+        array("l", [1, 2]),
+        [np.int64(1), np.uint8(2)],
+        [1, Control.END],
+        np.array([1, 2], dtype=object),
+        Tensor([1, 2]),
+    ],
+    ids=lambda values: type(values).__name__,
+)
+def test_ids_in_any_container(values: object) -> None:
+    assert to_ids(values).ids.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("empty", [[], (), np.array([]), np.zeros(0, dtype=np.int32), range(0), np.array([], object)])
+def test_empty_rows(empty: object) -> None:
+    ids, overflow = to_ids(empty)
+    assert ids.shape == (0,)
+    assert ids.dtype.kind in "iu"
+    assert not overflow
+
+
+@given(st.lists(st.integers() | st.integers(-(2**70), 2**70)))
+def test_every_integer_is_kept(values: list[int]) -> None:
+    ids, overflow = to_ids(values)
+    assert [overflow.get(i, id_) for i, id_ in enumerate(ids.tolist())] == values
+    assert all(ids[position] == -1 for position in overflow)
+    assert all(not -(2**63) <= value < 2**63 for value in overflow.values())
+
+
+def test_unsigned_arrays_beyond_int64_are_kept() -> None:
+    ids, overflow = to_ids(np.array([1, 2**64 - 1, 2**63 - 1], dtype=np.uint64))
+    assert ids.tolist() == [1, -1, 2**63 - 1]
+    assert overflow == {1: 2**64 - 1}
+
+
+@pytest.mark.parametrize(
+    ("values", "position"),
+    [
+        ([1, True], 1),
+        ([1, 2, 3.0], 2),
+        ([1, 2.5], 1),
+        ([1, None], 1),
+        (["7"], 0),
+        ([1, Fraction(1, 2)], 1),
+        ([1, 1j], 1),
+        ([1, np.bool_(1)], 1),
+        ([1, np.float32(2)], 1),
+        ([1, np.timedelta64(2)], 1),
+        ([2**70, math.nan], 1),
+        ([1, [2]], 1),
+        ([1, b"2"], 1),
+        (np.array([True, False]), 0),
+        (np.array([1.0, 2.0]), 0),
+        (np.array(["1"]), 0),
+        (np.array([1, None], dtype=object), 1),
+        (array("d", [1.0]), 0),
+        (Tensor([0.5]), 0),
+    ],
+)
+def test_what_is_no_integer_is_refused_by_position(values: Any, position: int) -> None:
+    with pytest.raises(RecordError, match=rf"^ids: .* at position {position} is no integer \(got ") as caught:
+        to_ids(values, column="ids")
+    assert caught.value.code == "TITO001"
+    assert caught.value.column == "ids"
+    assert caught.value.position == position
+    if isinstance(values, list):
+        assert caught.value.value is values[position]
+
+
+@pytest.mark.parametrize(("value", "is_row"), [([1], True), (np.arange(2), True), (np.float32(2), False), ("1", False)])
+def test_rows_are_pointed_to_check_batch(value: object, *, is_row: bool) -> None:
+    with pytest.raises(RecordError) as caught:
+        to_ids([value])
+    assert ("check_batch" in str(caught.value)) == is_row
+
+
+@pytest.mark.parametrize(
+    "whole",
+    ["12", b"12", bytearray(b"12"), 5, None, {1: 2}, {1, 2}, np.int64(5), np.zeros((1, 2), dtype=int), iter([1])],
+    ids=repr,
+)
+def test_what_is_no_flat_sequence_is_refused(whole: object) -> None:
+    with pytest.raises(RecordError, match="flat"):
+        to_ids(whole)
+
+
+@pytest.mark.parametrize("dtype", ["M8[s]", "m8[s]", "c8"])
+def test_arrays_of_something_else_are_refused(dtype: str) -> None:
+    with pytest.raises(RecordError, match="where integers are needed"):
+        to_ids(np.zeros(2, dtype=dtype))
+
+
+def test_array_like_that_numpy_cannot_view_is_refused() -> None:
+    class Broken:
+        def __array__(self) -> None:
+            raise RuntimeError("no \x1b[31mview")
+
+    with pytest.raises(RecordError, match="numpy cannot view this Broken") as caught:
+        to_ids(Broken())
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        [0, 1, 1],
+        (False, True, True),
+        [0, True, 1.0],
+        [0.0, 0.5, 2],
+        np.array([0, 1, 1], dtype=np.int8),
+        np.array([False, True, True]),
+        np.array([0, 0.25, 7], dtype=np.float32),
+        np.array([0, 9, 1, 9, 1, 9], dtype=">i2")[::2],
+        np.array([0, 1, 1], dtype=np.uint64),
+        Tensor([0, 1, 1]),
+        [np.float64(0), np.int64(1), np.bool_(1)],
+        np.array([0, True, 0.5], dtype=object),
+    ],
+)
+def test_masks(mask: object) -> None:
+    read = to_mask(mask, 3)
+    assert read.tolist() == [0, 1, 1]
+    assert read.dtype == np.uint8
+    assert read.flags.c_contiguous
+
+
+def test_weights_are_kept() -> None:
+    assert to_weights([0, 0.5, 2.0], 3).tolist() == [0, 0.5, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("mask", "positions", "value"),
+    [
+        ([-100, 1, -100], (0, 2), -100),
+        ([0, 2, 1], (1,), 2),
+        ([0.5, -0.5], (1,), -0.5),
+        ([1.0, math.inf], (1,), math.inf),
+        ([1, None], (1,), None),
+        (["1", 1, "0"], (0, 2), "1"),
+        ([1, 10**400], (1,), 10**400),
+        ([1.0, 10**400], (1,), 10**400),
+        (np.array([1, -100], dtype=np.int16), (1,), -100),
+        (np.array(["1"]), (0,), "1"),
+    ],
+)
+def test_mask_values_without_a_meaning(mask: Any, positions: tuple[int, ...], value: object) -> None:
+    with pytest.raises(RecordError, match="neither 0/1, bool nor a weight") as caught:
+        to_mask(mask, len(mask))
+    assert caught.value.code == "TITO016"
+    assert caught.value.positions == positions
+    assert caught.value.position == positions[0]
+    assert caught.value.value == value
+
+
+def test_nan_in_a_mask_is_refused() -> None:
+    with pytest.raises(RecordError, match="nan is neither"):
+        to_mask([0.0, math.nan], 2)
+
+
+def test_the_message_names_the_option_that_maps_the_value() -> None:
+    with pytest.raises(RecordError, match=r"mask_ignore=-100 in .*--mask-ignore -100") as caught:
+        to_mask([1, -100, 0], 3)
+    assert "at position 1" in str(caught.value)
+
+
+def test_long_lists_of_positions_are_cut_in_the_message() -> None:
+    with pytest.raises(RecordError, match=r"100 such entries, at position 0, 1, 2, 3, 4, 5, 6, 7, \.\.\.") as caught:
+        to_mask([-1] * 100, 100)
+    assert len(caught.value.positions) == 100
+
+
+def test_ignored_value_counts_as_zero() -> None:
+    assert to_mask([-100, 1, 0, -100], 4, ignore=-100).tolist() == [0, 1, 0, 0]
+    assert to_mask([-1.0, 0.5, 0.0], 3, ignore=-1).tolist() == [0, 1, 0]
+
+
+def test_ignored_value_does_not_excuse_others() -> None:
+    with pytest.raises(RecordError) as caught:
+        to_mask([-100, 5, 1], 3, ignore=-100, ids=np.array([7, 8, 9]))
+    assert caught.value.positions == (1,)
+
+
+def test_labels_are_a_mask() -> None:
+    ids = np.array([5, 0, 7, 1])
+    assert to_mask([-100, 0, 7, 1], 4, ignore=-100, ids=ids).tolist() == [0, 1, 1, 1]
+
+
+@pytest.mark.parametrize("read", [to_mask, to_owners])
+@pytest.mark.parametrize("length", [0, 1, 3])
+def test_another_length_names_both(read: Any, length: int) -> None:
+    with pytest.raises(RecordError, match=f"x has 2 entries, the token ids have {length}") as caught:
+        read([0, 1], length, column="x")
+    assert caught.value.code == "TITO002"
+    assert caught.value.column == "x"
+
+
+def test_owners() -> None:
+    assert to_owners([0, 255, 7], 3).tolist() == [0, 255, 7]
+    assert to_owners(np.array([3], dtype=">i8"), 1).dtype == np.uint8
+
+
+@pytest.mark.parametrize(
+    ("owners", "position"), [([0, 256], 1), ([-1], 0), ([0, 2**70], 1), ([True], 0), ([0, "a"], 1)]
+)
+def test_owners_out_of_range(owners: list[Any], position: int) -> None:
+    with pytest.raises(RecordError) as caught:
+        to_owners(owners, len(owners))
+    assert caught.value.position == position
+
+
+def test_numbers_that_are_none() -> None:
+    with pytest.raises(RecordError, match="x: 'a' at position 1 is no number"):
+        to_numbers([1, "a"], column="x")
+
+
+@pytest.mark.parametrize("value", ["\x1b[31m", 10**5000, "a" * 1000, "\u202e", b"\xff\n"], ids=list("abcde"))
+def test_shown_values_are_one_short_printable_line(value: object) -> None:
+    assert shown(value).isprintable()
+    assert len(shown(value)) < 80

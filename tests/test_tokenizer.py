@@ -1,0 +1,183 @@
+import copy
+import hashlib
+import pickle
+import subprocess
+import sys
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from tokenizers import Tokenizer as Wheel
+
+import tito_audit as tito
+from tiny import bpe, byte_level, sentence_piece, straddler
+from tito_audit import _core
+from tito_audit.tokenizer import version_skew
+
+
+@pytest.fixture
+def wheel() -> Wheel:
+    return bpe(["a", "b", "ab", "<"], [("a", "b")], special=["<e>"])
+
+
+@pytest.fixture
+def folder(tmp_path: Path, wheel: Wheel) -> Path:
+    wheel.save(str(tmp_path / "tokenizer.json"))
+    return tmp_path
+
+
+def test_from_file_folder_and_object(folder: Path, wheel: Wheel) -> None:
+    path = folder / "tokenizer.json"
+    loaded = [tito.load_tokenizer(source) for source in (path, str(path), folder, str(folder), wheel)]
+    for tok in loaded:
+        assert (tok.vocab_size, tok.model, tok.changed) == (5, "BPE", ())
+        assert tok.special_ids == {4}
+        assert tok.encode("abb<e>").tolist() == [2, 1, 4]
+        assert tok.decode([2, 1, 4]) == "abb<e>"
+        assert tok.decode([2, 99, 4], skip_special_tokens=True) == "ab"
+    assert {tok.source for tok in loaded} == {str(path), "tokenizers.Tokenizer"}
+
+
+def test_fingerprint_is_that_of_the_bytes(folder: Path, wheel: Wheel) -> None:
+    data = (folder / "tokenizer.json").read_bytes()
+    assert tito.load_tokenizer(folder).sha256 == hashlib.sha256(data).hexdigest()
+    assert tito.load_tokenizer(wheel).sha256 == hashlib.sha256(wheel.to_str().encode()).hexdigest()
+
+
+def test_token_bytes(wheel: Wheel) -> None:
+    tok = tito.load_tokenizer(wheel)
+    assert [tok.token_bytes(id_) for id_ in (0, 2, 4, 5, -1, 2**32, 2**70)] == [b"a", b"ab", b"<e>", *[None] * 4]
+    assert byte_level().token_bytes(0xC3) == b"\xc3"
+    assert sentence_piece().token_bytes(2) == b" a"
+
+
+def test_what_loading_changed_is_named(wheel: Wheel) -> None:
+    wheel.enable_truncation(3)
+    wheel.enable_padding()
+    tok = tito.load_tokenizer(wheel)
+    assert sorted(tok.changed) == ["padding", "truncation"]
+    assert tok.encode("a" * 9).tolist() == [0] * 9
+
+
+def test_dropout_is_refused_unless_it_is_ignored(wheel: Wheel) -> None:
+    wheel.model.dropout = 0.5
+    with pytest.raises(tito.TokenizerError, match="dropout"):
+        tito.load_tokenizer(wheel)
+    tok = tito.load_tokenizer(wheel, ignore_dropout=True)
+    assert tok.changed == ("dropout",)
+    assert all(tok.encode("ab").tolist() == [2] for _ in range(20))
+
+
+def test_encode_special_tokens_of_an_object_is_kept(wheel: Wheel) -> None:
+    assert tito.check([3], tito.load_tokenizer(wheel)).causes == ()
+    wheel.encode_special_tokens = True
+    tok = tito.load_tokenizer(wheel)
+    assert tok.encode("<e>").tolist() == [3]
+    again = pickle.loads(pickle.dumps(tok))  # noqa: S301 - our own bytes
+    assert again.encode("<e>").tolist() == [3]
+
+
+def test_pickled_tokenizer_is_the_same() -> None:
+    tok = straddler()
+    for again in (pickle.loads(pickle.dumps(tok)), copy.deepcopy(tok)):  # noqa: S301 - our own bytes
+        assert (again.source, again.sha256, repr(again)) == (tok.source, tok.sha256, repr(tok))
+        assert tito.check([2, 2], again).cause == "merge"
+
+
+def test_one_tokenizer_serves_many_threads() -> None:
+    tok = straddler()
+    with ThreadPoolExecutor(8) as pool:
+        causes = pool.map(lambda _: tito.check([2, 2] * 50, tok).cause, range(200))
+    assert set(causes) == {"merge"}
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("no/such/file", "no such file or folder (nothing is downloaded"),
+        ("\x1b[31m", r"\x1b[31m: no such file"),
+        (5, "no tokenizer in 5 (accepted: the path of a tokenizer.json, a folder that holds one, a tokenizers.Tok"),
+        (None, "no tokenizer in None"),
+        (Wheel, "no tokenizer in <class"),
+    ],
+)
+def test_refusals_say_what_is_accepted(source: object, message: str) -> None:
+    with pytest.raises(tito.TokenizerError) as caught:
+        tito.load_tokenizer(source)
+    assert message in str(caught.value)
+    assert str(caught.value).isprintable()
+
+
+def test_transformers_tokenizer_is_pointed_to_its_backend() -> None:
+    class Fast:
+        backend_tokenizer = None
+
+    with pytest.raises(tito.TokenizerError, match=r"pass its \.backend_tokenizer"):
+        tito.load_tokenizer(Fast())
+
+
+def test_folder_without_the_file_names_what_it_holds(tmp_path: Path) -> None:
+    with pytest.raises(tito.TokenizerError, match="found: nothing"):
+        tito.load_tokenizer(tmp_path)
+    (tmp_path / "tokenizer.model").touch()
+    with pytest.raises(tito.TokenizerError, match=r"holds no tokenizer\.json \(found: tokenizer\.model\)"):
+        tito.load_tokenizer(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b"\xff\xfe", b'{"model": 5}', b"[" * 100_000], ids=repr)
+def test_broken_files_are_named(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "tokenizer.json"
+    path.write_bytes(content)
+    with pytest.raises(tito.TokenizerError) as caught:
+        tito.load_tokenizer(path)
+    assert str(caught.value).startswith(str(path))
+
+
+@pytest.mark.parametrize(("value", "number"), [("true", 1), ("false", 0), ("null", 0)])
+def test_cleanup_in_the_config_warns_once(folder: Path, value: str, number: int) -> None:
+    (folder / "tokenizer_config.json").write_text(f'{{"clean_up_tokenization_spaces": {value}}}')
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        tito.load_tokenizer(folder)
+    assert [warning.category for warning in caught] == ([tito.TokenizerWarning] * number)
+    for warning in caught:
+        assert "clean_up_tokenization_spaces" in str(warning.message)
+        assert warning.filename == __file__
+
+
+@pytest.mark.parametrize("config", ["{", "[]", "", '{"clean_up_tokenization_spaces": "yes"}'])
+def test_config_that_says_nothing_is_no_matter(folder: Path, config: str) -> None:
+    (folder / "tokenizer_config.json").write_text(config)
+    tito.load_tokenizer(folder)
+
+
+def test_version_skew() -> None:
+    assert version_skew("0.23.9", "0.23.2") is None
+    for other in ("0.22.2", "1.23.2", "0.24.0rc1"):
+        message = version_skew(other, "0.23.2")
+        assert message is not None
+        assert other in message
+
+
+def test_skew_of_this_environment() -> None:
+    import tokenizers  # noqa: PLC0415
+
+    same = tokenizers.__version__.split(".")[:2] == _core.TOKENIZERS_VERSION.split(".")[:2]
+    assert (straddler().skew is None) == same
+
+
+def test_loading_a_file_does_not_import_the_wheel(folder: Path) -> None:
+    code = f"import sys, tito_audit; tito_audit.load_tokenizer({str(folder)!r}); sys.exit('tokenizers' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_only_a_loaded_tokenizer_will_do(wheel: Wheel) -> None:
+    for wrong in ("tokenizer.json", wheel, None):
+        with pytest.raises(tito.TokenizerError, match="pass what load_tokenizer returns"):
+            tito.check([0], wrong)  # type: ignore[arg-type]
+
+
+def test_repr_names_source_model_and_size(wheel: Wheel) -> None:
+    tok = tito.load_tokenizer(wheel)
+    assert repr(tok) == f"<Tokenizer tokenizers.Tokenizer BPE 5 ids sha256:{tok.sha256[:8]}>"
