@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -16,6 +17,9 @@ from tito_audit import _core
 
 UNPLACED = -1
 BATCH = 500
+
+causes_of = lru_cache(maxsize=2)(Causes)
+"""The same causes for the same reference: a second tokenizer is loaded for some."""
 
 Found = tuple[str, str]
 """The field that differs, and how."""
@@ -51,7 +55,7 @@ class Agreement:
 def compare(reference: Reference, tok: tito.Tokenizer, rows: Iterable[Sampled]) -> Agreement:
     """Judge rows both ways."""
     result = Agreement()
-    causes = Causes(reference)
+    causes = causes_of(reference)
     stream = iter(rows)
     while batch := list(islice(stream, BATCH)):
         ids = [row.ids for row in batch]

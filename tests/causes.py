@@ -1,7 +1,7 @@
 """Causes by their sentences: "a span is X iff ...", read off the axis and the wheel, first fit in order of precedence.
 
-Only where every sentence can be decided from outside: models that merge, behind a ByteLevel or no pre-tokenizer, with
-a normalizer that changes nothing, turns spaces into `▁`, or is NFC.
+Only where every sentence can be decided from outside: models that merge, behind a ByteLevel pre-tokenizer, a Split or
+none, with a normalizer that changes nothing, turns spaces into `▁`, or is NFC.
 """
 
 import json
@@ -37,7 +37,8 @@ class Causes:
             reference.model == "BPE"
             and not affixes
             and set(normalizers) <= set(DECIDABLE)
-            and (self._byte_level or not self._splits)
+            and (self._byte_level or self._splits in ([], ["Split"]))
+            and not ("Split" in self._splits and "Prepend" in normalizers)
             and self._decodes_by_pieces([stage["type"] for stage in stages(spec["decoder"], "decoders")])
         )
         self._pure: Tokenizer | None = None
@@ -121,40 +122,42 @@ class Causes:
         runs = self._reference.runs(row.ids)
         return any(back for start, stop, back in runs if start <= span.token_start and span.token_stop <= stop)
 
+    def _found(self, row: Row) -> list[tuple[int, int]]:
+        """Where added tokens were found by their own text (merges may give the same ids)."""
+        assert row.placed is not None
+        data = row.text.encode()
+        return [
+            (start, stop)
+            for token, (start, stop) in zip(row.reencoded, row.placed, strict=True)
+            if token in self._reference.added and self._reference.added[token].content.encode() in data[start:stop]
+        ]
+
     def _cuts(self, row: Row) -> list[tuple[int, int]]:
         """The pre-tokens on D."""
-        assert row.placed is not None
-        edges = [(0, 0)]
-        for token, place in zip(row.reencoded, row.placed, strict=True):
-            if token in self._reference.added:
-                edges.append(place)
         data = row.text.encode()
-        edges.append((len(data), len(data)))
+        edges = [(0, 0), *self._found(row), (len(data), len(data))]
         out: list[tuple[int, int]] = []
         for (_, start), (stop, _) in pairwise(edges):
             out += [(start + first, start + last) for first, last in self._pieces(data[start:stop].decode())]
         return out
 
     def _pieces(self, segment: str) -> list[tuple[int, int]]:
-        """The pre-tokens of one segment: cut where its normalized text is cut, as far as that is a place of the text."""
-        size = len(segment.encode())
+        """Pre-tokens of a segment: cut where its normalized text is cut, as far as that is a place of the text."""
         if not self._splits:
-            return [(0, size)]
-        normal = self._wheel.normalizer.normalize_str(segment) if self._nfc else segment
-        places = nfc_places(segment) if self._nfc else [(0, (at, at + 1)) for at in range(size)]
-        edges = [*(place for _, (place, _) in places), size]
+            return [(0, len(segment.encode()))]
+        normal = self._wheel.normalizer.normalize_str(segment) if self._wheel.normalizer else segment
+        if self._nfc:
+            starts = [place for _, (place, _) in nfc_places(segment)]
+            edges = [starts[len(normal[:at].encode())] for at in range(len(normal))]
+        else:
+            edges = [len(segment[:at].encode()) for at in range(len(segment))]
+        edges.append(len(segment.encode()))
         pieces = self._wheel.pre_tokenizer.pre_tokenize_str(normal)
-        return [
-            (edges[len(normal[:first].encode())], edges[len(normal[:last].encode())]) for _, (first, last) in pieces
-        ]
+        return [(edges[first], edges[last]) for _, (first, last) in pieces]
 
     def _crosses(self, row: Row, span: Span) -> bool:
         assert row.sampled is not None
-        assert row.placed is not None
-        cuts = {edge for piece in self._cuts(row) for edge in piece}
-        for token, place in zip(row.reencoded, row.placed, strict=True):
-            if token in self._reference.added:
-                cuts.update(place)
+        cuts = {edge for piece in [*self._cuts(row), *self._found(row)] for edge in piece}
         return any(
             start < cut < stop for start, stop in row.sampled[span.token_start : span.token_stop] for cut in cuts
         )
