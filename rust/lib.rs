@@ -15,10 +15,12 @@ pub mod cause;
 pub mod columns;
 mod compose;
 pub mod decode;
+mod draft;
 pub mod error;
 mod pool;
 pub mod provenance;
 pub mod reencode;
+mod sources;
 pub mod tokenizer;
 
 #[cfg(feature = "python")]

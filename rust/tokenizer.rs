@@ -11,7 +11,7 @@ use tokenizers::{AddedToken, Model, ModelWrapper};
 use crate::compose::{self, Form};
 use crate::decode::{DecodeTrace, Decoder};
 use crate::error::{Error, Result, panic_message};
-use crate::reencode::Prefixes;
+use crate::sources::Prefixes;
 
 /// How to load a tokenizer.
 #[derive(Debug, Clone, Copy, Default)]
