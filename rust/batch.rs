@@ -1,9 +1,7 @@
 //! Many rows as ragged arrays.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use crate::audit::{PipelineOptions, Row, RowAudit};
-use crate::error::{Error, Result, panic_message};
+use crate::error::{Error, Result, guarded};
 use crate::pool;
 use crate::provenance::Provenance;
 use crate::tokenizer::Tokenizer;
@@ -149,10 +147,7 @@ impl<'a> Batch<'a> {
 
     /// Work on every row; a row on which the reference panics is an error of that row alone.
     fn map<T: Send>(&self, threads: usize, work: impl Fn(usize) -> Result<T> + Sync) -> Vec<Result<T>> {
-        pool::map(self.rows(), threads, |index| {
-            catch_unwind(AssertUnwindSafe(|| work(index)))
-                .unwrap_or_else(|payload| Err(Error::reference(panic_message(payload.as_ref()))))
-        })
+        pool::map(self.rows(), threads, |index| guarded(|| work(index)))
     }
 }
 

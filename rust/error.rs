@@ -1,5 +1,7 @@
 //! What can go wrong, said in the words of a user's file.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -38,6 +40,12 @@ impl Error {
     pub(crate) fn reference(reason: impl std::fmt::Display) -> Self {
         Self::Reference { reason: reason.to_string() }
     }
+}
+
+/// Call the reference, and make an error of its panic.
+pub(crate) fn guarded<T>(call: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(call))
+        .unwrap_or_else(|payload| Err(Error::reference(panic_message(payload.as_ref()))))
 }
 
 /// The message of a caught panic.

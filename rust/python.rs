@@ -2,7 +2,7 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
 
-use numpy::{Element, IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::{Element, IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -11,7 +11,7 @@ use crate::audit::{Flags, PipelineOptions};
 use crate::batch::{Batch, Ids};
 use crate::cause::Cause;
 use crate::columns::{AuditColumns, ProvenanceColumns};
-use crate::error::Error;
+use crate::error::{Error, guarded};
 use crate::tokenizer::{LoadOptions, Tokenizer};
 
 pyo3::import_exception!(tito_audit.errors, TokenizerError);
@@ -121,11 +121,11 @@ impl PyTokenizer {
     ) -> PyResult<String> {
         let ids = IdArray::new(ids)?.known(&self.0)?;
         let options = PipelineOptions { skip_special_tokens, clean_up_tokenization_spaces };
-        Ok(py.detach(|| self.0.decode_with(&ids, options))?)
+        Ok(py.detach(|| guarded(|| self.0.decode_with(&ids, options)))?)
     }
 
     fn encode<'py>(&self, py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyArray1<u32>>> {
-        Ok(py.detach(|| self.0.encode(text))?.into_pyarray(py))
+        Ok(py.detach(|| guarded(|| self.0.encode(text)))?.into_pyarray(py))
     }
 
     #[expect(clippy::too_many_arguments, reason = "the columns of a batch are the arguments")]
@@ -238,6 +238,10 @@ fn provenance_dict(py: Python<'_>, columns: ProvenanceColumns) -> PyResult<Bound
 
 #[pymodule(gil_used = false)]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // Both are set up on first use otherwise, under a lock and with the GIL let go meanwhile: a process that forks in that
+    // moment would leave its child waiting for ever.
+    let _ = PyArray1::<i64>::zeros(module.py(), 1, false).readonly();
+    let _ = module.py().get_type::<TokenizerError>();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("TOKENIZERS_VERSION", crate::TOKENIZERS_VERSION)?;
     module.add("DEBUG_BUILD", cfg!(debug_assertions))?;

@@ -41,7 +41,9 @@ class Sequences:
         self._texts = [*texts, *TEXTS]
         self._vocab: dict[str, int] = wheel.get_vocab(with_added_tokens=True)
         self._ids = sorted(self._vocab.values())
-        self._single = [token for piece, token in self._vocab.items() if len(piece) == 1 or piece.startswith("<0x")]
+        # The wheel's dictionary comes in another order in every process.
+        single = (token for piece, token in self._vocab.items() if len(piece) == 1 or piece.startswith("<0x"))
+        self._single = sorted(single)
         self._added = [(token, added.content) for token, added in sorted(wheel.get_added_tokens_decoder().items())]
         self._kinds: list[Callable[[], list[int]]] = [
             self.natural,
