@@ -231,11 +231,10 @@ impl Tokenizer {
 
     fn pipeline(&self, ids: &[u32], audit: &RowAudit, options: PipelineOptions) -> Result<Pipeline> {
         let lost = if options.skip_special_tokens { positions(ids, |id| self.is_skipped(id)) } else { Vec::new() };
-        let raw = self.decode(ids, options.skip_special_tokens)?;
-        let text = if options.clean_up_tokenization_spaces { clean_up_spaces(&raw) } else { raw.clone() };
+        let (text, is_cleaned) = self.pipeline_text(ids, options)?;
         let reencoded = self.encode(&text)?;
         let first_diff = align::first_diff(ids, &reencoded);
-        let own = [(!lost.is_empty(), Cause::SpecialSkipped), (text != raw, Cause::CleanupSpaces)];
+        let own = [(!lost.is_empty(), Cause::SpecialSkipped), (is_cleaned, Cause::CleanupSpaces)];
         let own = own.into_iter().filter_map(|(holds, cause)| holds.then_some(cause));
         // A cause that the plain round trip shows already stays one here.
         let plain = audit.findings.iter().map(|finding| finding.cause);
@@ -248,8 +247,18 @@ impl Tokenizer {
     /// # Errors
     /// [`Error::Reference`] where the reference fails.
     pub fn decode_with(&self, ids: &[u32], options: PipelineOptions) -> Result<String> {
+        Ok(self.pipeline_text(ids, options)?.0)
+    }
+
+    /// The text of a pipeline, and whether the clean-up changed it.
+    fn pipeline_text(&self, ids: &[u32], options: PipelineOptions) -> Result<(String, bool)> {
         let text = self.decode(ids, options.skip_special_tokens)?;
-        Ok(if options.clean_up_tokenization_spaces { clean_up_spaces(&text) } else { text })
+        if !options.clean_up_tokenization_spaces {
+            return Ok((text, false));
+        }
+        let cleaned = clean_up_spaces(&text);
+        let is_cleaned = cleaned != text;
+        Ok((cleaned, is_cleaned))
     }
 
     /// Whose bytes and characters a row decodes to.

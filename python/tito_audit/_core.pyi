@@ -35,7 +35,7 @@ class AuditColumns(TypedDict):
     n_bytes: NDArray[np.int64]
     """Length of D, the decoded text, in UTF-8 bytes."""
     encoded_bytes: NDArray[np.int64]
-    """Bytes of text that were handed to the encoder to judge the row (the work done; a clean row costs ``n_bytes``)."""
+    """Bytes of text encoded to judge the row: ``n_bytes`` for a clean row, up to three times that to explain drift."""
     n_owner_crossing: NDArray[np.int64]
     n_shared_chars: NDArray[np.int64]
     # ragged: re-encoded ids of every row
