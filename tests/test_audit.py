@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 import tito_audit as tito
 from tiny import byte_level, refusing, sentence_piece, straddler
 from tito_audit import groups
-from tito_audit.audit import Progress, audit
+from tito_audit.audit import Auditor, Progress, audit
 from tito_audit.columns import WELL_KNOWN
 from tito_audit.report import LISTED
+from tito_audit.rows import ReadOptions
 
 B, T, A, X, AA, E = range(6)
 TINY = straddler()
@@ -116,7 +117,7 @@ def test_artefacts_are_counted_apart() -> None:
     s = report.statistics
     assert (s.drift_rows, s.drift_tokens, s.artefact_rows) == (0, 0, 1)
     assert "TITO207" in s.by_code
-    assert report.success("drift")
+    assert report.passes(fail_on="drift")
 
 
 def test_a_pipeline_is_a_second_exposure() -> None:
@@ -156,7 +157,7 @@ def test_files_that_fail_do_not_stop_others(tmp_path: Path) -> None:
     assert [unchecked.code for unchecked in report.unchecked] == [None, "TITO006", None]
     assert [unchecked.source for unchecked in report.unchecked][1] == text
     assert not report.complete
-    assert not report.success("never")
+    assert not report.passes(fail_on="never")
 
 
 def test_a_broken_line_does_not_stop_the_next(tmp_path: Path) -> None:
@@ -256,6 +257,23 @@ def test_records_are_never_held(monkeypatch: pytest.MonkeyPatch) -> None:
     assert told[-1].tokens == 200
 
 
+def test_a_partial_report_has_what_was_found_and_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(groups, "_MOST_TOKENS", 10)
+
+    def stop(so_far: Progress) -> None:
+        if so_far.rows >= 50:
+            raise KeyboardInterrupt
+
+    auditor = Auditor(straddler(), ReadOptions(), threads=1)
+    with pytest.raises(KeyboardInterrupt):
+        auditor.run([{"token_ids": [A, A], "turns": "x"}] * 100, progress=stop)
+    report = auditor.report()
+    assert report.partial
+    assert report.statistics.drift_rows == 50
+    assert report.columns[0].columns == {"ids": "token_ids"}
+    assert any("column turns is ignored" in note for note in report.notes)
+
+
 def test_columns_by_role(tmp_path: Path) -> None:
     path = write(tmp_path / "r.jsonl", {"in": [B], "out": [A, A], "m": [-100, 1]})
     columns = {"prompt_ids": "in", "response_ids": "out", "mask": "m"}
@@ -265,7 +283,14 @@ def test_columns_by_role(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"columns": {"idz": "a"}}, {"max_findings": -1}, {"threads": 0}, {"columns": {"ids": "a", "response_ids": "b"}}],
+    [
+        {"columns": {"idz": "a"}},
+        {"columns": {"ids": "a", "response_ids": "b"}},
+        {"max_findings": -1},
+        {"threads": 0},
+        {"model_vocab_size": 0},
+        {"null_mask": "all_trained"},
+    ],
 )
 def test_options_without_meaning(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError):

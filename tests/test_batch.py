@@ -45,8 +45,10 @@ def test_rows_are_views(batch: tito.Batch) -> None:
     assert [r.drifted for r in batch] == batch.drifted.tolist()
     assert batch[3].straddling[0].reencoded_index == 1
     for wrong in (4, -5):
-        with pytest.raises(IndexError):
+        with pytest.raises(IndexError, match=f"row {wrong} of a batch of 4 rows"):
             batch[wrong]
+    with pytest.raises(TypeError, match="one at a time"):
+        batch[1:]  # type: ignore[index]
 
 
 def test_ids_are_held_and_not_copied() -> None:

@@ -82,6 +82,32 @@ def test_mask_that_fits_neither(length: int) -> None:
         tito.check([2, 3], TOK, prompt_ids=[0, 2], mask=[0] * length)
 
 
+@pytest.mark.parametrize("whole", [{}, {1, 2}, "12", np.array(1), 5], ids=repr)
+@pytest.mark.parametrize("argument", ["mask", "owners"])
+def test_per_token_data_that_is_no_sequence(argument: str, whole: object) -> None:
+    for prompt in (None, [0, 2]):
+        with pytest.raises(tito.RecordError, match=f"^{argument}: .* where (a flat sequence|one flat row) "):
+            tito.check([2, 3], TOK, prompt_ids=prompt, **{argument: whole})  # type: ignore[arg-type]
+    with pytest.raises(tito.RecordError, match=f"^{argument}: "):
+        tito.check_batch([[2, 3]], TOK, **{argument: whole})  # type: ignore[arg-type]
+
+
+def test_pair_of_lists_is_not_audited_as_two_rows() -> None:
+    with pytest.raises(tito.RecordError, match=r"^rows: ambiguous"):
+        tito.check_batch(([2, 2, 1, 2], [0, 2, 4]), TOK)
+
+
+def test_marker_in_a_mask_names_no_option_of_another_function() -> None:
+    for call in (
+        lambda mask: tito.check([2, 2], TOK, mask=mask),
+        lambda mask: tito.check_batch([[2, 2]], TOK, mask=[mask]),
+        lambda mask: tito.provenance([2, 2], TOK, mask=mask),
+        lambda mask: tito.masked_mean([2, 2], mask),
+    ):
+        with pytest.raises(tito.RecordError, match=r"pass np\.where\(np\.equal\(mask, -100\), 0, mask\)$"):
+            call([-100, 1])
+
+
 def test_empty_prompt_is_no_prompt() -> None:
     r = tito.check([2, 2], TOK, prompt_ids=[], mask=[0, 1])
     assert r.spans[0].flags == ()
@@ -165,6 +191,7 @@ def test_assertion_joins_the_prompt() -> None:
     tito.assert_no_drift([2, 3], TOK)
     with pytest.raises(tito.DriftError) as caught:
         tito.assert_no_drift([2, 3], TOK, prompt_ids=[2])
+    assert caught.value.result is not None
     assert caught.value.result.first_diff == 0
 
 
@@ -230,6 +257,8 @@ def test_options_per_row_must_fit(options: dict[str, Any]) -> None:
 def test_threads_below_one_are_refused() -> None:
     with pytest.raises(ValueError, match="threads=0: at least 1 is needed"):
         tito.check_batch([[0]], TOK, threads=0)
+    with pytest.raises(TypeError, match="threads='x': an integer of at least 1 is needed"):
+        tito.check_batch([[0]], TOK, threads="x")  # type: ignore[arg-type]
     assert pool_size(3) == 3
     assert pool_size(None) >= 1
 

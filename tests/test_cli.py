@@ -153,16 +153,63 @@ def test_a_report_in_a_file_is_whole_or_not_there(
 
     monkeypatch.setattr(Path, "write_text", full)
     assert main(command) == 2
-    assert "the report cannot be written: No space left on device" in capsys.readouterr().err
+    assert f"the report cannot be written to {target}: No space left on device" in capsys.readouterr().err
     assert target.read_text() == before
     assert sorted(each.name for each in tmp_path.iterdir()) == ["r.jsonl", "report.json"]
 
 
-def test_an_output_that_cannot_be_written(tokenizer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = write(tmp_path / "r.jsonl", CLEAN)
-    assert main(["check", path, "-t", tokenizer, "-o", str(tmp_path / "no" / "report.txt")]) == 2
-    assert main(["check", path, "-t", tokenizer, "-o", str(tmp_path)]) == 2
-    assert "cannot be written" in capsys.readouterr().err
+@pytest.mark.parametrize(("output", "says"), [("no/report.txt", "there is no folder"), (".", "it is a folder")])
+def test_an_output_that_cannot_be_written_is_refused_before_the_audit(
+    tokenizer: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    output: str,
+    says: str,
+) -> None:
+    monkeypatch.setattr(Auditor, "run", None)
+    path, target = write(tmp_path / "r.jsonl", CLEAN), str(tmp_path / output)
+    assert main(["check", path, "-t", tokenizer, "-o", target]) == 2
+    assert capsys.readouterr().err.startswith(f"error: the report cannot be written to {tmp_path / output}: {says}")
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="no /dev/fd here")
+@pytest.mark.parametrize(
+    ("output", "redirect"),
+    [("/dev/stdout", ">>"), ("link", ">>"), ("out.txt", ">>"), ("/dev/stderr", "2>>"), ("/dev/fd/7", "7>>")],
+)
+def test_a_file_that_somebody_else_opened_is_written_to_and_never_replaced(
+    tokenizer: str, tmp_path: Path, output: str, redirect: str
+) -> None:
+    path, out = write(tmp_path / "r.jsonl", CLEAN), tmp_path / "out.txt"
+    (tmp_path / "link").symlink_to("/dev/stdout")
+    out.write_text("before\n")
+    inode = out.stat().st_ino
+    command = f"{sys.executable} -m tito_audit check {path} -t {tokenizer} -q -o {output}"
+    script = f"{{ {command}; echo after >&{redirect[0] if redirect[0].isdigit() else 1}; }} {redirect} out.txt"
+    subprocess.run(["bash", "-c", script], cwd=tmp_path, check=True, capture_output=True, timeout=120)
+    lines = [line.split()[0] for line in out.read_text().splitlines()]
+    assert list(dict.fromkeys(lines)) == ["before", "OK", "after"]
+    assert out.stat().st_ino == inode
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_stdin_by_its_name(tokenizer: str) -> None:
+    result = run("check", "/dev/stdin", "-t", tokenizer, "-q", input=json.dumps(CLEAN))
+    assert (result.returncode, result.stdout.split("  ")[0]) == (0, "OK")
+
+
+def test_places_are_drawn_as_wide_as_the_terminal(
+    tokenizer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "r.jsonl", {"token_ids": [X, A, A] * 3 + [X] * 3, "mask": [0, 1, 0] * 3 + [0, 1, 0]})
+    widest = []
+    for columns in ("200", "60"):
+        monkeypatch.setenv("COLUMNS", columns)
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+        assert main(["check", path, "-t", tokenizer]) == 0
+        widest.append(max(len(line) for line in capsys.readouterr().out.splitlines() if "  sampled " in line))
+    assert widest[1] <= 60 <= widest[0] <= 110
 
 
 def test_columns_by_flag(tokenizer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -176,7 +223,7 @@ def test_columns_by_flag(tokenizer: str, tmp_path: Path, capsys: pytest.CaptureF
     assert "columns found: p, r, m, o, t, l, n" in out
     assert "id x" in out
     assert main(["check", path, "-t", tokenizer, "--ids", "r", "--mask", "wrong"]) == 2
-    assert "no row has the column wrong" in capsys.readouterr().out
+    assert "the only row lacks the column wrong (columns found: p, r, m, o, t, l, n)" in capsys.readouterr().out
 
 
 def test_patterns_are_expanded(tokenizer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,3 +31,9 @@ def test_drift_error_crosses_processes_with_its_result() -> None:
     again = pickle.loads(pickle.dumps(caught.value))  # noqa: S301 - our own bytes
     assert str(again) == str(caught.value)
     assert again.result.reencoded_ids.tolist() == [4]
+
+
+def test_drift_error_without_a_result() -> None:
+    error = tito.DriftError("m")
+    assert error.result is None
+    assert pickle.loads(pickle.dumps(error)).result is None  # noqa: S301 - our own bytes

@@ -62,6 +62,11 @@ def test_unknown_ids_are_one_finding() -> None:
     assert len(r.spans) == 3
 
 
+def test_embedding_smaller_than_the_vocabulary_is_doubted() -> None:
+    [finding] = tito.check([99], TOK, model_vocab_size=5).findings
+    assert "the embedding of 5 rows is smaller than the vocabulary" in finding.message
+
+
 def test_unknown_ids_of_any_size_can_be_written() -> None:
     r = tito.check([10**5000, *range(100, 120)], TOK)
     assert "(15 more)" in r.findings[0].message

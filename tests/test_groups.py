@@ -35,6 +35,11 @@ def test_a_group_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sizes([row(skipped=True)] * 5) == [2, 2, 1]
 
 
+def test_a_group_keeps_every_thread_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(groups, "_MOST_TOKENS", 4)
+    assert [len(group) for group in grouped([row(1, 2)] * 9, threads=2)] == [4, 4, 1]
+
+
 def test_a_group_is_ready_before_the_next_row_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(groups, "_MOST_ROWS", 1)
 

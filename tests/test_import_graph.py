@@ -26,7 +26,7 @@ LAYERS = (
     {"__main__"},
 )
 # Renderers compute nothing, so they need nothing but the report, the catalogue and safe printing.
-ALLOWED = {"terminal": {"_core", "printable", "report", "rules"}, "progress": {"audit"}}
+ALLOWED = {"terminal": {"_core", "printable", "report", "rules"}, "progress": {"audit", "printable"}}
 # Imports inside functions that reach up a layer: a result that renders itself on demand.
 ON_DEMAND = {("report", "terminal")}
 

@@ -30,6 +30,14 @@ def test_narrowed_to_the_columns_that_are_wanted(tmp_path: Path) -> None:
     assert record == {"a": [1], "b": None}
 
 
+def test_a_record_that_lacks_what_is_needed_is_decoded_whole(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"b": 1, "text": "x"}\n{"a": 1, "text": "x"}\n{"a": null}')
+    lines = JsonLines(str(path))
+    lines.narrow(["b", "a"], ["a"])
+    assert [record for _, record in lines] == [{"b": 1, "text": "x"}, {"a": 1}, {"a": None}]
+
+
 def test_names_that_need_escapes_are_read_too(tmp_path: Path) -> None:
     [(_, record)] = read(tmp_path, json.dumps({'a"b': 1}).encode(), names=('a"b',))
     assert record['a"b'] == 1
@@ -92,6 +100,8 @@ def test_other_formats_are_refused_by_name(tmp_path: Path, content: bytes, says:
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     for path, says in [
         (str(tmp_path / "missing.jsonl"), "No such file"),
+        (str(tmp_path / "*.jsonl"), "the pattern matches no file"),
+        ("-", "stdin is not read yet; name /dev/stdin instead"),
         (str(tmp_path), "is a directory"),
         ("a\0b", "no name of a file"),
     ]:

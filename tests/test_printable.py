@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tito_audit.printable import cells, clipped, inert, piece
+from tito_audit.printable import _cells, cells, clipped, inert, piece
 
 
 @pytest.mark.parametrize(
@@ -53,3 +53,10 @@ def test_clipped_text_fits(text: str, most: int) -> None:
     short = clipped(text, most)
     assert cells(short) <= most
     assert short == text or short.endswith("…")
+
+
+def test_widths_are_asked_once_per_character() -> None:
+    before = _cells.cache_info().misses
+    assert cells("\u65e5\u672c" * 10_000) == 40_000
+    assert _cells.cache_info().misses - before <= 2
+    assert _cells.cache_info().maxsize is not None

@@ -18,7 +18,7 @@ def test_a_log_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys:
     assert capsys.readouterr().err == "checked 1,000 rows, 20,000 tokens (25%)\n"
     with shown_progress(0) as show:
         show(Progress(1, 2, 50))
-    assert capsys.readouterr().err == "checked 1 rows, 2 tokens\n"
+    assert capsys.readouterr().err == "checked 1 row, 2 tokens\n"
 
 
 def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -135,8 +135,18 @@ def test_batch_indexing() -> None:
     assert batch[-1].text == "TT"
     assert [p.text for p in batch] == ["b", "TT"]
     assert repr(batch) == "<ProvenanceBatch 2 rows, 3 bytes>"
-    with pytest.raises(IndexError):
+    with pytest.raises(IndexError, match="row 2 of a batch of 2 rows"):
         batch[2]
+    with pytest.raises(TypeError, match="one at a time"):
+        batch[:1]  # type: ignore[index]
+
+
+def test_repr_is_short_and_rows_are_compared_as_objects() -> None:
+    p, q = (tito.provenance([0, 1] * 5000, TOK, mask=[0, 1] * 5000) for _ in range(2))
+    assert repr(p) == "<Provenance 10,000 characters, 10,000 bytes, 10,000 runs>"
+    assert repr(tito.provenance([0], TOK)) == "<Provenance 1 character, 1 byte>"
+    assert p != q
+    assert p in [q, p]
 
 
 def test_provenance_crosses_processes() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tito_audit.errors import RecordError
-from tito_audit.ragged import Ragged, aligned, to_rows
+from tito_audit.ragged import Ragged, aligned, row_index, to_rows
 from tito_audit.records import to_mask, to_owners
 
 
@@ -68,8 +68,34 @@ def test_only_empty_rows() -> None:
     assert rows_of(to_rows([[], []])) == [[], []]
 
 
-def test_two_lists_are_two_rows() -> None:
-    assert rows_of(to_rows(([0, 2], [0, 2]))) == [[0, 2], [0, 2]]
+@pytest.mark.parametrize("second", [[0, 3], [0, 1], [1, 2], [0, 2, 1, 2], [], [False, 2], [0.0, 2.0]], ids=str)
+def test_two_lists_are_two_rows(second: list[Any]) -> None:
+    if all(type(value) is int for value in second):
+        assert rows_of(to_rows(([5, 6], second))) == [[5, 6], second]
+    else:
+        with pytest.raises(RecordError, match="row 1: "):
+            to_rows(([5, 6], second))
+
+
+PAIRS = [
+    ([26951, 3834, 1, 2], [0, 2, 4]),
+    ((26951, 3834, 1, 2), (0, 2, 4)),
+    ([26951, 3834, 1, 2], [np.int64(0), np.int64(2), np.int64(4)]),
+    (np.array([26951, 3834, 1, 2]), [0, 2, 4]),
+    ([26951, 3834, 1, 2], np.array([0, 2, 4])),
+    (np.array([26951, 3834, 1, 2]), [7, 8]),
+    ([], [0]),
+]
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=str)
+def test_a_pair_that_may_be_values_and_offsets_is_ambiguous(pair: tuple[Any, Any]) -> None:
+    message = r"^x: ambiguous: pass \(values, offsets\) as arrays, or a list of rows$"
+    with pytest.raises(RecordError, match=message):
+        to_rows(pair, column="x")
+    with pytest.raises(RecordError, match=message):
+        aligned(pair, np.array([0, 2, 4]), to_mask, column="x")
+    assert rows_of(to_rows(list(pair))) == [list(pair[0]), list(pair[1])]
 
 
 @given(st.lists(st.lists(st.integers(-(2**65), 2**65))))
@@ -103,9 +129,27 @@ def test_what_holds_no_rows_is_refused(rows: object) -> None:
         to_rows(rows)
 
 
-def test_one_row_where_many_are_needed() -> None:
-    with pytest.raises(RecordError, match="row 0: rows: 5 where a flat sequence"):
-        to_rows([5, 6])
+@pytest.mark.parametrize("row", [[5, 6], (5, 6), range(5, 7), iter([5, 6]), [5.0], [np.int64(5)], np.array([5, 6])])
+def test_one_row_where_many_are_needed(row: object) -> None:
+    with pytest.raises(
+        RecordError, match=r"^rows: .* where many rows are needed; pass \[row\] for one row, or \(values, offsets\)$"
+    ):
+        to_rows(row)
+
+
+def test_one_row_among_many_is_named() -> None:
+    with pytest.raises(RecordError, match="row 1: rows: 6 where a flat sequence"):
+        to_rows([[5], 6])
+
+
+def test_row_numbers() -> None:
+    assert [row_index(row, 3) for row in (0, 2, -1, -3, np.int64(1))] == [0, 2, 2, 0, 1]
+    for beyond in (3, -4, 2**70):
+        with pytest.raises(IndexError, match=f"^row {beyond} of a batch of 3 rows$"):
+            row_index(beyond, 3)
+    for wrong in (slice(1), "0", 1.0, None):
+        with pytest.raises(TypeError, match="is no row number: rows are taken one at a time"):
+            row_index(wrong, 3)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("offsets", [[0, 2], [1, 3], [0, 2, 1, 3], [], [0, 4], [0.0, 3.0], [[0, 3]]], ids=str)
@@ -150,7 +194,7 @@ def test_per_token_matrix() -> None:
         (np.array([0, 1]), "mask has 2 entries, the token ids have 3"),
         ((np.array([0, 1, 1]), np.array([0, 1, 2, 3])), "offsets are not those of the rows"),
         ([[0, 1], [], [3]], "row 2: mask: 3 is neither"),
-        ([0, 1, 1], "row 0: mask: 0 where a flat sequence"),
+        ([0, 1, 1], "mask: a flat sequence (it begins with 0) where many rows are needed"),
         (7, "mask: 7 where a list of rows"),
     ],
 )

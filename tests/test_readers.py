@@ -88,9 +88,7 @@ def test_a_mask_that_first_appears_later_is_used_from_there_on(tmp_path: Path, i
     rows = list(source)
     assert [row.mask is None for row in rows] == [True, False, True]
     assert rows[2].faults[0].finding.code == "TITO016"
-    assert source.notes == [
-        "not every row has all of token_ids, loss_mask: rows before the first that does were read without"
-    ]
+    assert source.notes == ["the first rows have no column loss_mask and were read without it"]
 
 
 @pytest.mark.parametrize(
@@ -132,8 +130,50 @@ def test_no_token_ids_names_the_columns_and_what_to_log(tmp_path: Path) -> None:
 
 
 def test_ids_that_were_asked_for_are_named() -> None:
-    with pytest.raises(NoTokenIdsError, match="none of 1 rows has the column my_ids"):
+    with pytest.raises(NoTokenIdsError, match="the only row lacks the column my_ids"):
         list(reader([{"token_ids": [1]}], ids="my_ids"))
+
+
+@pytest.mark.parametrize("in_file", [False, True])
+@pytest.mark.parametrize("role", ["mask", "owners", "turns"])
+def test_a_column_per_token_that_was_asked_for_and_is_nowhere_is_one_problem(
+    tmp_path: Path,
+    in_file: bool,  # noqa: FBT001
+    role: str,
+) -> None:
+    source = reader([{"token_ids": [1], "text": "a"}] * 3, tmp_path if in_file else None, **{role: "wrong"})
+    rows = iter(source)
+    with pytest.raises(SourceError, match="none of 3 rows has the column wrong") as caught:
+        next(rows)
+    assert "(columns found: token_ids, text)" in str(caught.value)
+    assert not isinstance(caught.value, NoTokenIdsError)
+
+
+@pytest.mark.parametrize("in_file", [False, True])
+def test_a_column_that_was_asked_for_and_comes_late(tmp_path: Path, in_file: bool) -> None:  # noqa: FBT001
+    records = [{"text": "a"}, {"token_ids": [1]}, {"token_ids": [1], "m": [1]}, {"token_ids": [1]}]
+    rows = list(reader(records, tmp_path if in_file else None, mask="m"))
+    assert [row.ids is not None for row in rows] == [False, False, True, False]
+    messages = [row.faults[0].finding.message.split(";")[0] for row in rows if row.faults]
+    assert messages == ["no column token_ids (found: text)", *["m: absent where a mask is needed"] * 2]
+
+
+def test_a_name_of_rows_that_is_nowhere_is_a_note() -> None:
+    source = reader([{"token_ids": [1]}], id="uid")
+    assert len(list(source)) == 1
+    assert source.notes == ["no row has the column uid, so rows go by their number alone"]
+    assert source.columns == Columns(ids="token_ids")
+
+
+def test_a_meaning_of_null_masks_without_a_column_of_masks_is_a_note() -> None:
+    source = read_records([{"token_ids": [1]}], ReadOptions(null_mask="all-trained"))
+    assert len(list(source)) == 1
+    assert source.notes == ["null_mask (--null-mask) was given, but no column of masks was found"]
+
+
+def test_a_row_without_ids_names_all_its_columns(tmp_path: Path) -> None:
+    rows = list(reader([{"token_ids": [1], "mask": [1]}, {"text": "a", "mask": [1]}], tmp_path))
+    assert "no column token_ids (found: text, mask)" in rows[1].faults[0].finding.message
 
 
 def test_a_long_file_without_ids_is_given_up_early() -> None:

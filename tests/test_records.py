@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tito_audit.errors import RecordError
-from tito_audit.records import shown, to_ids, to_mask, to_numbers, to_owners, to_weights
+from tito_audit.records import at_least_one, shown, to_ids, to_mask, to_numbers, to_owners, to_weights
 
 INT_DTYPES = ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", ">i2", ">i4", ">i8", ">u4", ">u8")
 
@@ -241,10 +241,46 @@ def test_nan_in_a_mask_is_refused() -> None:
         to_mask([0.0, math.nan], 2)
 
 
-def test_the_message_names_the_option_that_maps_the_value() -> None:
+def test_a_reader_names_its_option_that_maps_the_value() -> None:
     with pytest.raises(RecordError, match=r"mask_ignore=-100 in .*--mask-ignore -100") as caught:
-        to_mask([1, -100, 0], 3)
+        to_mask([1, -100, 0], 3, ids=np.array([7, 8, 9]))
     assert "at position 1" in str(caught.value)
+
+
+@pytest.mark.parametrize("mask", [[1, -100, 0], (1, -100, 0), np.array([1, -100, 0], dtype=np.int16)])
+def test_in_memory_the_message_says_how_to_map_the_value(mask: object) -> None:
+    with pytest.raises(RecordError) as caught:
+        to_mask(mask, 3)
+    assert "ignore" not in str(caught.value)
+    advice = str(caught.value).partition("pass ")[2]
+    mapped = eval(advice, {"np": np, "mask": mask})  # noqa: S307 - what the message tells to write
+    assert to_mask(mapped, 3).tolist() == [1, 0, 0]
+
+
+@pytest.mark.parametrize("read", [to_mask, to_weights, to_owners])
+@pytest.mark.parametrize("whole", [{}, set(), "", np.array(1), None])
+def test_per_token_data_that_is_no_sequence(read: Any, whole: object) -> None:
+    with pytest.raises(RecordError, match="flat"):
+        read(whole, 3)
+
+
+def test_only_ids_are_pointed_to_check_batch() -> None:
+    matrix = np.eye(2, dtype=np.int64)
+    with pytest.raises(RecordError, match="check_batch"):
+        to_ids(matrix)
+    for read in (to_mask, to_weights):
+        with pytest.raises(RecordError, match=r"shape \(2, 2\) where one flat row is needed$"):
+            read(matrix, 2)
+
+
+def test_sizes() -> None:
+    assert at_least_one(np.int64(3), "threads") == 3
+    for wrong in ("x", 1.0, None):
+        with pytest.raises(TypeError, match=r"^threads=.*: an integer of at least 1 is needed$"):
+            at_least_one(wrong, "threads")  # type: ignore[arg-type]
+    for low in (0, -1):
+        with pytest.raises(ValueError, match=rf"^threads={low}: at least 1 is needed$"):
+            at_least_one(low, "threads")
 
 
 def test_long_lists_of_positions_are_cut_in_the_message() -> None:

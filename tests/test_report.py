@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from tiny import straddler
 from tito_audit import tokenizer as tokenizer_module
 from tito_audit.audit import audit
 from tito_audit.counts import Statistics
-from tito_audit.report import Report, TokenizerInfo, Unchecked
+from tito_audit.report import Report, TokenizerInfo, Unchecked, tokenizer_doubt
 
 A, X = 2, 3
 DRIFTS = {"id": "one", "token_ids": [A, A, X], "mask": [0, 1, 1]}
@@ -121,9 +122,38 @@ def test_success_and_the_bar() -> None:
     drifts = report(DRIFTS)
     bad = report(DRIFTS, BAD)
     bars: list[Any] = ["realised", "drift", "never"]
-    assert [clean.success(bar) for bar in bars] == [True, True, True]
-    assert [drifts.success(bar) for bar in bars] == [True, False, True]
-    assert [bad.success(bar) for bar in bars] == [False, False, True]
+    assert [clean.passes(fail_on=bar) for bar in bars] == [True, True, True]
+    assert [drifts.passes(fail_on=bar) for bar in bars] == [True, False, True]
+    assert [bad.passes(fail_on=bar) for bar in bars] == [False, False, True]
+
+
+@pytest.mark.parametrize("rows", [[], [DRIFTS]])
+def test_a_bar_that_there_is_not(rows: list[Any]) -> None:
+    made = report(*rows)
+    calls: list[Callable[..., Any]] = [made.over_the_bar, made.passes, made.as_dict, made.to_json]
+    for call in calls:
+        with pytest.raises(ValueError, match="fail_on='dirft': one of 'realised', 'drift', 'never' is needed"):
+            call(fail_on="dirft")
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ([DRIFTS] * 10, "100% of rows drift, 67% of their tokens: is this the sampler's tokenizer?"),
+        ([DRIFTS] * 9, None),
+        ([DRIFTS] * 10 + [{"token_ids": [X], "mask": [1]}] * 2, None),
+        ([{"token_ids": [A, A] + [X] * 40}] * 10, None),
+    ],
+)
+def test_nearly_everything_drifts(rows: list[Any], says: str | None) -> None:
+    made = report(*rows)
+    assert tokenizer_doubt(made.statistics) == says
+    assert [note for note in made.notes if "sampler's tokenizer" in note] == ([says] if says else [])
+
+
+def test_what_rows_are_a_share_of() -> None:
+    statistics = report(DRIFTS, BAD).statistics
+    assert [statistics.whole(code) for code in ("TITO001", "TITO005", "TITO018", "TITO101")] == [2, 1, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -137,8 +167,8 @@ def test_success_and_the_bar() -> None:
 def test_what_was_not_looked_at_is_no_success(incomplete: dict[str, Any]) -> None:
     info = TokenizerInfo("t", "0" * 64, 1, ())
     values: dict[str, Any] = {"statistics": Statistics(rows=1, rows_checked=1), "findings": (), "findings_total": 0}
-    assert Report(tokenizer=info, **values).success("never")
-    assert not Report(tokenizer=info, **values | incomplete).success("never")
+    assert Report(tokenizer=info, **values).passes(fail_on="never")
+    assert not Report(tokenizer=info, **values | incomplete).passes(fail_on="never")
 
 
 def test_reference_skew_is_a_warning_about_the_dataset(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +177,7 @@ def test_reference_skew_is_a_warning_about_the_dataset(monkeypatch: pytest.Monke
     [found] = made.findings
     assert (found.finding.code, found.source, found.row) == ("TITO003", None, None)
     assert made.statistics.by_code["TITO003"].findings == made.findings_total == 1
-    assert made.success("drift")
+    assert made.passes(fail_on="drift")
     assert made.as_dict()["statistics"]["by_code"]["TITO003"]["first"] == {"source": None, "row": None}
     assert "TITO003 reference-skew: installed 0.22" in str(made)
 

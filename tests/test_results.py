@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -85,6 +87,31 @@ def test_arrays_have_the_documented_types() -> None:
 @pytest.mark.parametrize("names", [{0: "tool", 1: "assistant"}, ["tool", "assistant"], ("tool", "assistant")])
 def test_owner_names_by_number(names: dict[int, str] | list[str]) -> None:
     assert RowContext.of(names, None).owner_names == {0: "tool", 1: "assistant"}
+
+
+@pytest.mark.parametrize("names", [{0: 1}, {"tool": 0}, [1], "tool", {0: None}, 5], ids=repr)
+def test_owner_names_that_are_none(names: Any) -> None:
+    with pytest.raises(tito.RecordError, match="names by owner number are needed, such as") as caught:
+        tito.check([0], TOK, owners=[0], owner_names=names)
+    assert caught.value.column == "owner_names"
+
+
+def test_model_vocab_size_is_a_size() -> None:
+    for low in (0, -1):
+        with pytest.raises(ValueError, match=f"model_vocab_size={low}: at least 1 is needed"):
+            tito.check([0], TOK, model_vocab_size=low)
+    with pytest.raises(TypeError, match="model_vocab_size='9'"):
+        RowContext.of(None, "9")  # type: ignore[arg-type]
+    assert RowContext.of(None, 1).model_vocab_size == 1
+
+
+def test_pipeline_is_compared_as_an_object_and_its_repr_is_short() -> None:
+    one, other = (tito.check([2, 5, 2], TOK, skip_special_tokens=True).pipeline for _ in range(2))
+    assert repr(one) == "<Pipeline drifted (special-skipped): 1 re-encoded token, 1 lost>"
+    assert repr(tito.check([3], TOK, skip_special_tokens=True).pipeline) == (
+        "<Pipeline clean: 1 re-encoded token, 0 lost>"
+    )
+    assert one != other
 
 
 def test_owners_are_written_for_people() -> None:

@@ -7,7 +7,7 @@ import pytest
 from tito_audit.columns import Columns
 from tito_audit.errors import RecordError
 from tito_audit.logprobs import logprob_fault
-from tito_audit.rows import ReadOptions, Row, read_row
+from tito_audit.rows import NullMask, ReadOptions, Row, read_row
 
 FLAT = Columns(ids="token_ids", mask="mask", logprobs="logprobs", id="id")
 SPLIT = Columns(prompt_ids="prompt_ids", response_ids="response_ids", mask="mask", owners="owners", turns="turns")
@@ -88,9 +88,17 @@ def test_another_length_names_both() -> None:
     assert faults(row) == [("TITO002", "mask", ())]
     assert "mask has 2 entries, there are 3 token ids" in row.faults[0].finding.message
     row = read({"prompt_ids": [1, 2], "response_ids": [3], "mask": [0, 1], "owners": [0], "turns": [0]}, SPLIT)
-    assert "mask has 2 entries, the response has 1 token ids, prompt and response together 3" in (
+    assert "mask has 2 entries, the response has 1 token id, prompt and response together 3" in (
         row.faults[0].finding.message
     )
+
+
+def test_a_mask_of_the_response_alone_beside_whole_sequences_names_the_flags() -> None:
+    row = read({"token_ids": [1, 2, 3], "mask": [1]})
+    message = row.faults[0].finding.message
+    assert "mask has 1 entry, there are 3 token ids" in message
+    assert "--prompt-ids and --response-ids" in message
+    assert "--prompt-ids" not in read({"token_ids": [1], "mask": [1, 1]}).faults[0].finding.message
 
 
 def test_logprobs_of_another_length_are_a_finding_and_no_reason_to_skip() -> None:
@@ -125,13 +133,18 @@ def test_labels_of_a_response_alone() -> None:
     assert row.mask.tolist() == [0, 0, 1]
 
 
-@pytest.mark.parametrize("record", [{"token_ids": [1, 2], "mask": None}, {"token_ids": [1, 2]}])
-def test_a_null_mask_is_an_error_unless_its_meaning_is_told(record: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("record", "what"), [({"token_ids": [1, 2], "mask": None}, "null"), ({"token_ids": [1, 2]}, "absent")]
+)
+def test_a_null_mask_is_an_error_unless_its_meaning_is_told(record: dict[str, Any], what: str) -> None:
     row = read(record)
     assert row.ids is None
     assert faults(row) == [("TITO016", "mask", ())]
-    assert "--null-mask" in row.faults[0].finding.message
-    for null_mask, expected in (("all-trained", [1, 1]), ("all-context", [0, 0])):
+    assert row.faults[0].finding.message.startswith(
+        f"mask: {what} where a mask is needed; say what that means: --null-"
+    )
+    meanings: list[tuple[NullMask, list[int]]] = [("all-trained", [1, 1]), ("all-context", [0, 0])]
+    for null_mask, expected in meanings:
         mask = read(record, null_mask=null_mask).mask
         assert mask is not None
         assert mask.tolist() == expected

@@ -87,3 +87,8 @@ def test_examples_of_docstrings_say_what_happens(module: str) -> None:
     assert results.attempted
     assert not results.failed
     assert tito_audit.__doc__
+
+
+def test_fix_of_a_mask_value_speaks_of_markers_and_of_null_masks() -> None:
+    for option in ("mask_ignore", "--mask-ignore", "null_mask", "--null-mask"):
+        assert option in rule("TITO016").fix

@@ -44,6 +44,13 @@ def test_lengths_must_agree() -> None:
         tito.masked_mean([-1.0, -2.0], [1])
 
 
+def test_matrices_are_refused_without_a_word_of_other_functions() -> None:
+    matrix = np.ones((2, 2))
+    for values, mask in ((matrix, [1, 1]), ([1.0, 1.0], matrix)):
+        with pytest.raises(tito.RecordError, match=r"shape \(2, 2\) where one flat row is needed$"):
+            tito.masked_mean(values, mask)
+
+
 def test_values_must_be_numbers() -> None:
     with pytest.raises(tito.RecordError, match="values: None at position 1 is no number"):
         tito.masked_mean([-1.0, None], [1, 0])

@@ -7,7 +7,8 @@ import pytest
 from tiny import byte_level, straddler
 from tito_audit.audit import audit
 from tito_audit.report import FailOn, Report
-from tito_audit.terminal import SHOWN_FINDINGS, SHOWN_TURNS, shown, text_report, verdict_lines
+from tito_audit.rules import rule
+from tito_audit.terminal import SHOWN_FINDINGS, SHOWN_TURNS, advice, shown, text_report, verdict_lines
 
 B, T, A, X, AA, E = range(6)
 DRIFTS = {"id": "one", "token_ids": [B, T, A, A, X], "mask": [1, 0, 0, 1, 1]}
@@ -41,8 +42,8 @@ def test_the_whole_report() -> None:
     assert "checked 2 of 2 rows, 6 tokens (4 trainable), 0 skipped" in summary
     assert "1 row (50.00%), 0 of them silent; 2 tokens, 1 of them trainable (25.00% of all trainable)" in summary
     assert (
-        verdict
-        == "OK  2 rows, 6 tokens: nothing over the bar (realised)  (exposure: a re-encode would change 1 row (50.00%))"
+        verdict == "OK  2 rows, 6 tokens: every record is sound (what was trained is not compared)  "
+        "(exposure: a re-encode would change 1 row (50.00%))"
     )
 
 
@@ -53,36 +54,78 @@ def test_quiet_is_table_and_verdict() -> None:
 
 
 def test_verdicts(tmp_path: Path) -> None:
-    assert last(report(CLEAN)) == "OK  1 row, 1 token: nothing over the bar (realised)"
-    assert last(report(DRIFTS), "drift") == "FAILED  drift in 1 of 1 rows  (bar: drift)"
+    assert last(report(CLEAN)) == "OK  1 row, 1 token: every record is sound (what was trained is not compared)"
+    assert last(report(CLEAN), "drift") == "OK  1 row, 1 token: nothing over the bar (drift)"
+    assert last(report(DRIFTS), "drift") == "FAILED  drift in 1 of 1 row  (bar: drift)"
     assert last(report(CLEAN, BAD)) == "FAILED  TITO001 unreadable-record in 1 row  (bar: realised)"
-    assert last(report(BAD), "never") == "COULD NOT CHECK  none of 1 row could be read"
+    assert last(report(BAD), "never") == "COULD NOT CHECK  the only row cannot be read"
+    assert last(report(BAD, BAD), "never") == "COULD NOT CHECK  none of 2 rows can be read"
     assert last(report(BAD)).startswith("COULD NOT CHECK")
     (tmp_path / "t.jsonl").write_text('{"text": 1}')
     (tmp_path / "r.jsonl").write_text(json.dumps(BAD))
     (tmp_path / "c.jsonl").write_text(json.dumps(CLEAN))
     lines = list(verdict_lines(audit(str(tmp_path / "*.jsonl"), straddler()), "realised"))
-    assert lines[0].startswith(f"error: TITO006 no-token-ids: {tmp_path}/t.jsonl: none of 1 rows has token ids")
+    assert lines[0].startswith(f"error: TITO006 no-token-ids: {tmp_path}/t.jsonl: the only row lacks token ids")
     assert lines[1].startswith("FAILED"), "both are said"
-    assert lines[2] == f"COULD NOT CHECK  {tmp_path}/t.jsonl  (checked: 1 row of other sources)"
+    assert lines[2] == f"COULD NOT CHECK  {tmp_path}/t.jsonl  (checked: 1 row)"
 
 
 def test_long_lists_of_names_are_cut() -> None:
     made = audit([f"/nowhere/{n}" for n in range(9)], straddler())
-    assert last(made) == (
-        "COULD NOT CHECK  /nowhere/0, /nowhere/1, /nowhere/2, 6 more  (checked: 0 rows of other sources)"
-    )
+    assert last(made) == "COULD NOT CHECK  /nowhere/0, /nowhere/1, /nowhere/2, 6 more  (checked: 0 rows)"
 
 
 def test_one_finding_of_each_code_first_then_the_largest() -> None:
-    rows = [{"token_ids": [A, A] * n, "mask": [1] * 2 * n} for n in range(1, 20)]
-    odd = [{"token_ids": [99], "mask": [0]}, BAD, {"token_ids": [], "mask": []}]
+    rows = [{"token_ids": [99 + n] * n, "mask": [1] * n} for n in range(1, 20)]
+    odd = [{"token_ids": [A, A], "mask": [0, 0]}, BAD, {"token_ids": [], "mask": []}]
     picked = shown(report(*rows, *odd).findings)
     codes = [each.finding.code for each in picked]
     assert len(picked) == SHOWN_FINDINGS
     assert codes[:5] == ["TITO001", "TITO005", "TITO004", "TITO018", "TITO101"]
     sizes = [each.sampled_count for each in picked[5:]]
     assert sizes == sorted(sizes, reverse=True)
+
+
+def test_what_was_shown_is_not_shown_again() -> None:
+    again = [{"token_ids": [X, A, A], "mask": [1, 1, 1]}] * 5
+    unreadable = [BAD] * 5
+    picked = shown(report(DRIFTS, *again, *unreadable).findings)
+    assert [(each.finding.code, each.row) for each in picked] == [("TITO001", 7), ("TITO101", 1), ("TITO301", 1)]
+    text = str(report(DRIFTS, *again, *unreadable))
+    assert "findings: 12 (12 kept, 3 shown)" in text
+    assert len([line for line in text.splitlines() if line.startswith("  sampled ")]) == 1, "one place, drawn once"
+    helps = [line for line in text.splitlines() if line.startswith("  help: ")]
+    assert len(helps) == len(set(helps)) == 2
+
+
+def test_advice_that_was_given_is_not_given_again_with_more() -> None:
+    text = str(audit([{"token_ids": [0xE2, 0x82]}, {"token_ids": [65]}], byte_level()))
+    assert text.count("Keep the sampled ids") == 1
+    merge, invalid = (rule(code).fix for code in ("TITO101", "TITO201"))
+    assert invalid.startswith(f"{merge} "), "where one advice is another and more, the rest is what is new"
+    assert [*advice([merge, invalid, merge])] == [merge, invalid.removeprefix(merge).strip(), None]
+
+
+def test_a_summary_of_nothing_is_left_out() -> None:
+    text = str(report(BAD, BAD))
+    assert "checked 0" not in text
+    assert text.splitlines()[-1].startswith("COULD NOT CHECK")
+
+
+def test_the_table_has_names_of_files_and_shares_of_what_was_looked_at(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ({"token_ids": [99], "mask": [1]}, BAD, BAD)))
+    lines = [line.split() for line in text_report(audit(path, straddler()), quiet=True).splitlines()]
+    shares = {line[0]: (line[4], line[-1]) for line in lines if line and line[0].startswith("TITO")}
+    assert shares == {"TITO001": ("66.67%", "r.jsonl:2"), "TITO005": ("100.00%", "r.jsonl:1")}
+
+
+@pytest.mark.parametrize("fail_on", ["realised", "drift", "never"])
+def test_a_wrong_tokenizer_is_doubted_in_the_last_line(fail_on: FailOn) -> None:
+    rows = [{"token_ids": [A, A, X], "mask": [1, 1, 1]}] * 10
+    assert last(report(*rows), fail_on).endswith(
+        "  (100% of rows drift, 67% of their tokens: is this the sampler's tokenizer?)"
+    )
 
 
 def test_many_turns_are_cut() -> None:

@@ -142,7 +142,8 @@ def test_cleanup_in_the_config_warns_once(folder: Path, value: str, number: int)
         tito.load_tokenizer(folder)
     assert [warning.category for warning in caught] == ([tito.TokenizerWarning] * number)
     for warning in caught:
-        assert "clean_up_tokenization_spaces" in str(warning.message)
+        assert "clean_up_tokenization_spaces=True" in str(warning.message)
+        assert "--clean-up-tokenization-spaces" in str(warning.message)
         assert warning.filename == __file__
 
 

@@ -53,8 +53,7 @@ def test_unknown_ids_and_row_findings() -> None:
 drift: 2 ids (0 trained) come back as 1; first difference at token 1
 TITO004 no-trainable-token: the mask is 0 at all 2 tokens: nothing is trained
 TITO005 unknown-id: outside the vocabulary of 6 ids: 99 at 1
-help: Mask the padded logits in the sampler, and audit with the tokenizer the sampler used. Give the size of
-      the embedding (model_vocab_size) to tell the padded range from impossible ids."""
+help: Mask the padded logits in the sampler, and audit with the tokenizer the sampler used."""
     )
 
 
@@ -77,13 +76,28 @@ def test_failed_assertion() -> None:
         tito.assert_no_drift([2, 2, 3, 2, 2, 99], TOK)
     assert (
         str(caught.value)
-        == """\
+        == f"""\
 2 sampled ids re-encode to 1 (TITO101 merge), tokens 0..2
   sampled     "a"  "a"  "x"  ...   2 2 3
   re-encoded  "aa"      "x"  ...   4   3
-  and 2 more spans: merge 1, unknown-id 1"""
+  and 2 more spans: merge 1, unknown-id 1
+{HELP}"""
     )
+    assert caught.value.result is not None
     assert caught.value.result.drifted
+
+
+@pytest.mark.parametrize("ids", [[99], [0, 2, 2]])
+def test_a_failed_assertion_ends_with_the_help_of_the_verdict(ids: list[int]) -> None:
+    with pytest.raises(tito.DriftError) as caught:
+        tito.assert_no_drift(ids, TOK)
+    told, verdict = (text.partition("\nhelp: ")[2] for text in (str(caught.value), str(tito.check(ids, TOK))))
+    assert told == verdict != ""
+
+
+@pytest.mark.parametrize("size", [None, 128])
+def test_help_does_not_ask_for_what_was_given(size: int | None) -> None:
+    assert "model_vocab_size" not in str(tito.check([99], TOK, model_vocab_size=size))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
@@ -20,9 +21,9 @@ from tito_audit.findings import Finding
 from tito_audit.groups import check_rows, grouped
 from tito_audit.kept import Kept
 from tito_audit.lanes import lanes
-from tito_audit.printable import inert
+from tito_audit.printable import counted, inert
 from tito_audit.readers import NoTokenIdsError, RowReader, open_sources
-from tito_audit.report import LISTED, ColumnsFound, Report, RowFinding, TokenizerInfo, Unchecked
+from tito_audit.report import LISTED, WIDTH, ColumnsFound, Report, RowFinding, TokenizerInfo, Unchecked, tokenizer_doubt
 from tito_audit.results import Check, RowContext
 from tito_audit.rows import NullMask, ReadOptions, Row
 from tito_audit.tokenizer import Tokenizer, engine_of
@@ -119,10 +120,13 @@ class Auditor:
         clean_up_tokenization_spaces: bool = False,
         max_findings: int = 1000,
         threads: int | None = None,
+        width: int = WIDTH,
     ) -> None:
-        """Prepare an audit; arguments and errors as in `audit`."""
+        """Prepare an audit; arguments and errors as in `audit`. Places are drawn ``width`` terminal cells wide."""
         if max_findings < 0:
             raise ValueError(f"max_findings={max_findings}: 0 or more is needed")
+        if model_vocab_size is not None and model_vocab_size < 1:
+            raise ValueError(f"model_vocab_size={model_vocab_size}: 1 or more is needed")
         self._tok = engine_of(tok)
         self._options = options
         self._context = RowContext.of(None, model_vocab_size)
@@ -131,6 +135,7 @@ class Auditor:
             "clean_up_tokenization_spaces": clean_up_tokenization_spaces,
         }
         self._threads = pool_size(threads)
+        self._width = width
         self._started = time.monotonic()
         self._finished = False
         self._bytes_read = 0
@@ -148,10 +153,12 @@ class Auditor:
         if self._tok.skew is not None:
             self._statistics.count("TITO003", rows=0, findings=1)
             self._kept.add(RowFinding(finding=Finding(code="TITO003", message=self._tok.skew)))
-        for rows in grouped(self._rows(open_sources(sources, self._options, on_read=self._on_read))):
-            self._add(rows)
-            if progress is not None:
-                progress(Progress(self._statistics.rows, self._statistics.tokens, self._bytes_read))
+        readers = open_sources(sources, self._options, on_read=self._on_read)
+        with closing(self._rows(readers)) as all_rows:  # a source that is broken off by an interrupt is named too
+            for rows in grouped(all_rows, threads=self._threads):
+                self._add(rows)
+                if progress is not None:
+                    progress(Progress(self._statistics.rows, self._statistics.tokens, self._bytes_read))
         self._finished = True
 
     def report(self) -> Report:
@@ -171,7 +178,7 @@ class Auditor:
     def _on_read(self, length: int) -> None:
         self._bytes_read += length
 
-    def _rows(self, readers: Iterable[RowReader]) -> Iterator[Row]:
+    def _rows(self, readers: Iterable[RowReader]) -> Generator[Row]:
         """Chain the sources; one that fails does not keep the others from being read."""
         for reader in readers:
             try:
@@ -179,12 +186,16 @@ class Auditor:
             except SourceError as error:
                 code = "TITO006" if isinstance(error, NoTokenIdsError) else None
                 self._unchecked.append(Unchecked(reader.source, code, str(error)))
-            if reader.columns is not None:
-                first = ColumnsFound(dict(reader.columns.items()), 0, reader.source)
-                known = self._columns.get(reader.columns, first)
-                self._columns[reader.columns] = known._replace(sources=known.sources + 1)
-            for note in reader.notes:
-                self._notes.setdefault(note, []).append(reader.source)
+            finally:
+                self._take_up(reader)
+
+    def _take_up(self, reader: RowReader) -> None:
+        if reader.columns is not None:
+            first = ColumnsFound(dict(reader.columns.items()), 0, reader.source)
+            known = self._columns.get(reader.columns, first)
+            self._columns[reader.columns] = known._replace(sources=known.sources + 1)
+        for note in reader.notes:
+            self._notes.setdefault(note, []).append(reader.source)
 
     def _add(self, rows: Sequence[Row]) -> None:
         """Judge a group of rows, the skipped ones included, and take up what is found."""
@@ -226,20 +237,24 @@ class Auditor:
             row_turns = None if turns is None else turns[batch.offsets[index] : batch.offsets[index + 1]]
             for finding in check.findings:
                 if self._kept.room(finding.code):
-                    self._kept.add(placed(finding, rows[index], check=check, turns=row_turns))
+                    self._kept.add(placed(finding, rows[index], check=check, turns=row_turns, width=self._width))
 
     def _all_notes(self) -> Iterator[str]:
         statistics = self._statistics
+        checked = counted(statistics.rows_checked, "row")
+        doubt = tokenizer_doubt(statistics)
+        if doubt is not None:
+            yield doubt
         if self._turns_from_mask:
             yield "turns: from mask (each run of mask 1 is a turn)"
         if self._without_mask:
             yield (
-                f"no mask in {self._without_mask:,} of {statistics.rows_checked:,} rows: who owns which token is "
+                f"no mask in {self._without_mask:,} of {checked}: who owns which token is "
                 "unknown there, so no token can straddle and no trainable token is counted"
             )
         if self._without_context:
             yield (
-                f"context unknown in {self._without_context:,} of {statistics.rows_checked:,} rows (responses without "
+                f"context unknown in {self._without_context:,} of {checked} (responses without "
                 "their prompt): a drift span at their first token is counted apart"
             )
         for change in self._tok.changed:
@@ -256,6 +271,7 @@ def placed(
     column: str | None = None,
     check: Check | None = None,
     turns: NDArray[np.int32] | None = None,
+    width: int = WIDTH,
 ) -> RowFinding:
     """Say where in the dataset a finding is, and cut what may be as long as the row.
 
@@ -265,6 +281,7 @@ def placed(
         column: Column that is at fault.
         check: Verdict on the row, to draw the place.
         turns: Turn per token of the row.
+        width: Cells of a line to draw in.
     """
     return RowFinding(
         finding=replace(
@@ -279,7 +296,7 @@ def placed(
         id=row.id,
         turn=None if turns is None else _turn(finding, turns),
         column=column,
-        context=() if check is None else _drawn(finding, check),
+        context=() if check is None else _drawn(finding, check, width),
         sampled_count=len(finding.sampled_ids),
         reencoded_count=len(finding.reencoded_ids),
         positions_count=len(finding.positions),
@@ -293,12 +310,12 @@ def _turn(finding: Finding, turns: NDArray[np.int32]) -> int | None:
     return int(inside[0]) if len(inside) else None
 
 
-def _drawn(finding: Finding, check: Check) -> tuple[str, ...]:
+def _drawn(finding: Finding, check: Check, width: int) -> tuple[str, ...]:
     """Draw the span that a finding is about; nothing where it is about none."""
     start, stop = finding.token_start, finding.token_stop
     if start is not None and finding.code == "TITO005":  # one finding for all ids of the row: the first is drawn
         stop = start + 1
     for span in check.spans:
         if (span.token_start, span.token_stop) == (start, stop):
-            return tuple(lanes(check, span).splitlines())
+            return tuple(lanes(check, span, width=width).splitlines())
     return ()

@@ -9,6 +9,7 @@ import numpy as np
 
 from tito_audit.errors import TokenizerError
 from tito_audit.lazy import lazy
+from tito_audit.ragged import row_index
 from tito_audit.results import Check, RowContext
 
 if TYPE_CHECKING:
@@ -142,6 +143,7 @@ class Batch:
 
         Raises:
             IndexError: No such row.
+            TypeError: No row number; slices are not supported.
             TokenizerError: The reference failed on the row.
         """
         return self.row(row)
@@ -152,7 +154,7 @@ class Batch:
 
     def row(self, row: int, context: RowContext | None = None) -> Check:
         """Return the verdict on one row, with what a reader knows about it; errors as in indexing."""
-        index = range(len(self))[row]
+        index = row_index(row, len(self))
         if index in self.errors:
             raise TokenizerError(f"row {index}: {self.errors[index]}")
         return Check(self, index, context or RowContext({}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sized
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,12 +11,12 @@ import numpy as np
 from tito_audit.batch import Batch
 from tito_audit.errors import DriftError, RecordError
 from tito_audit.ragged import aligned, to_rows
-from tito_audit.records import Ids, ReadIds, to_ids, to_mask, to_owners
+from tito_audit.records import Ids, ReadIds, as_array, at_least_one, to_ids, to_mask, to_owners, viewable
 from tito_audit.results import Check, RowContext
 from tito_audit.tokenizer import Tokenizer, engine_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -52,8 +52,11 @@ def check(
         clean_up_tokenization_spaces: Likewise.
 
     Raises:
-        RecordError: An id is no integer, lengths differ, or a mask value has no meaning.
+        RecordError: An id is no integer, lengths differ, a mask value has no meaning, an owner is not from 0 to 255, or
+            ``owner_names`` are no names.
         TokenizerError: ``tok`` is no loaded tokenizer, or the reference cannot encode the decoded text.
+        TypeError: ``model_vocab_size`` is no integer.
+        ValueError: ``model_vocab_size`` is below 1.
 
     Example:
         >>> import tito_audit as tito
@@ -66,6 +69,7 @@ def check(
         (True, 'merge', 0, [1])
     """
     engine = engine_of(tok)
+    context = RowContext.of(owner_names, model_vocab_size)
     (ids, overflow), prompt = _joined(token_ids, prompt_ids)
     batch = _audited(
         engine,
@@ -80,7 +84,7 @@ def check(
         skip_special_tokens=skip_special_tokens,
         clean_up_tokenization_spaces=clean_up_tokenization_spaces,
     )
-    return batch.row(0, RowContext.of(owner_names, model_vocab_size))
+    return batch.row(0, context)
 
 
 def check_batch(
@@ -113,8 +117,10 @@ def check_batch(
         clean_up_tokenization_spaces: Likewise.
 
     Raises:
-        RecordError: As in `check`, with the row.
+        RecordError: As in `check`, with the row; a single row; or a pair that may be two rows as well as ``(values,
+            offsets)``, since it is not made of two arrays.
         TokenizerError: ``tok`` is no loaded tokenizer. A row that the reference cannot encode is in `Batch.errors`.
+        TypeError: ``threads`` is no integer.
         ValueError: ``threads`` is below 1.
 
     Example:
@@ -156,7 +162,8 @@ def assert_no_drift(token_ids: object, tok: Tokenizer, *, prompt_ids: object = N
         prompt_ids: As in `check`.
 
     Raises:
-        DriftError: The row drifts; the message shows the first place, ``result`` holds the whole verdict.
+        DriftError: The row drifts; the message shows the first place and what to do, ``result`` holds the whole
+            verdict.
         RecordError: As in `check`.
         TokenizerError: As in `check`.
 
@@ -172,6 +179,8 @@ def assert_no_drift(token_ids: object, tok: Tokenizer, *, prompt_ids: object = N
         tito_audit.errors.DriftError: 2 sampled ids re-encode to 1 (TITO101 merge), tokens 0..2
           sampled     "a"  "a"   0 0
           re-encoded  "aa"       1
+        help: Keep the sampled ids from the sampler to the loss and never encode what was decoded: append ids to the
+              buffer, tool results included, and build mask and logprobs as it grows.
     """
     result = check(token_ids, tok, prompt_ids=prompt_ids)
     if result.drifted and not result.artefact:
@@ -184,14 +193,13 @@ def pool_size(threads: int | None) -> int:
     """Turn a ``threads`` option into a size: None means the processors this process may use.
 
     Raises:
+        TypeError: It is no integer.
         ValueError: It is below 1.
     """
     if threads is None:
         affinity = getattr(os, "sched_getaffinity", None)  # Linux only
         return len(affinity(0)) if affinity else os.cpu_count() or 1
-    if threads < 1:
-        raise ValueError(f"threads={threads}: at least 1 is needed")
-    return threads
+    return at_least_one(threads, "threads")
 
 
 def _audited(
@@ -250,7 +258,9 @@ def _covering(
 ) -> NDArray[np.uint8]:
     """Per-token data of the whole sequence or, with a prompt, of the response alone: the prompt is then 0."""
     response = length - prompt
-    entries = len(obj) if isinstance(obj, Sized) else length
+    entries = _entries(obj, column)
+    if entries is None:
+        return convert(obj, length, column=column)  # which says what is wanted instead
     if prompt and entries == response:
         return np.concatenate([np.zeros(prompt, dtype=np.uint8), convert(obj, response, column=column)])
     if prompt and entries != length:
@@ -261,6 +271,14 @@ def _covering(
             column=column,
         )
     return convert(obj, length, column=column)
+
+
+def _entries(obj: object, column: str) -> int | None:
+    """Count the entries of a flat sequence; None for anything else."""
+    if viewable(obj):
+        array = as_array(obj, column)
+        return len(array) if array.ndim == 1 else None
+    return len(obj) if isinstance(obj, Sequence) and not isinstance(obj, str | bytes) else None
 
 
 def _per_row(joins: object, count: int) -> NDArray[np.int64]:

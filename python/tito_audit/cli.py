@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import shutil
 import sys
 import traceback
 import warnings
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from tito_audit.tokenizer import Tokenizer
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_NARROWEST = 60
+"""Terminal cells to draw in at least."""
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -200,6 +204,8 @@ def check(
         )
     except ValueError as error:
         raise click.UsageError(str(error)) from error
+    if output is not None:
+        _check_target(Path(output))
     try:
         tok = _load(tokenizer)
     except TokenizerError as error:
@@ -212,6 +218,7 @@ def check(
         clean_up_tokenization_spaces=clean_up_tokenization_spaces,
         max_findings=max_findings,
         threads=threads,
+        width=_width(to_terminal=output is None and output_format == "text" and sys.stdout.isatty()),
     )
     try:
         _run(auditor, files, quiet=quiet)
@@ -220,6 +227,13 @@ def check(
     report = auditor.report()
     _emit(report, output_format, output, fail_on=fail_on, quiet=quiet)
     return _exit_code(report, fail_on, exit_zero=exit_zero)
+
+
+def _width(*, to_terminal: bool) -> int:
+    """Cells of a line to draw in: those of the terminal, within reason."""
+    from tito_audit.report import WIDTH  # noqa: PLC0415
+
+    return min(max(shutil.get_terminal_size().columns, _NARROWEST), WIDTH) if to_terminal else WIDTH
 
 
 def _load(path: str) -> Tokenizer:
@@ -268,7 +282,7 @@ def _emit(report: Report, output_format: str, output: str | None, *, fail_on: Fa
         else:
             _write_file(Path(output), text)
     except OSError as error:
-        raise UncheckedError(f"the report cannot be written: {error.strerror or error}") from error
+        raise UncheckedError(_unwritten(output, error.strerror or str(error))) from error
     if output is not None or output_format != "text":
         for line in verdict_lines(report, fail_on):
             _say(line)
@@ -288,18 +302,53 @@ def _flush_stdout(text: str = "") -> None:
             raise
 
 
+def _check_target(path: Path) -> None:
+    """Refuse, before anything is audited, an output that cannot be written."""
+    if not path.parent.is_dir():
+        raise UncheckedError(_unwritten(str(path), f"there is no folder {path.parent}"))
+    if path.is_dir():
+        raise UncheckedError(_unwritten(str(path), "it is a folder"))
+
+
+def _unwritten(output: str | None, reason: str) -> str:
+    from tito_audit.printable import inert  # noqa: PLC0415
+
+    return inert(f"the report cannot be written{'' if output is None else f' to {output}'}: {reason}")
+
+
 def _write_file(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    path = path.resolve()
-    if path.exists() and not path.is_file():  # a device or a pipe
-        path.write_text(text + "\n", encoding="utf-8")
-        return
+    """Write a file whole or not at all; what is no file of its own (a device, a pipe, stdout) is written straight."""
+    if _is_open_as(path, 1):
+        _flush_stdout(text)
+    elif _is_open_as(path, 2):
+        _say(text)
+    elif path.exists() and (not path.is_file() or _is_descriptor(path)):
+        with path.open("a", encoding="utf-8") as file:
+            file.write(text + "\n")
+    else:
+        _replace(path.resolve(), text)
+
+
+def _replace(path: Path, text: str) -> None:
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         unfinished.write_text(text + "\n", encoding="utf-8")
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _is_open_as(path: Path, number: int) -> bool:
+    """Whether a path leads to what a descriptor of this process writes to, such as ``/dev/stdout`` and its target."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(number))
+    except OSError:
+        return False
+
+
+def _is_descriptor(path: Path) -> bool:
+    """Whether a path names an open descriptor (``/dev/fd/3``), whose file belongs to whoever opened it."""
+    return path.parent.resolve().is_relative_to("/proc")
 
 
 def _say(line: str) -> None:

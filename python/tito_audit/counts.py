@@ -16,6 +16,10 @@ Indices = NDArray[np.int64]
 
 _UNKNOWN_ID = "TITO005"
 _AT_ROW_START = 1 << _core.FLAGS.index("at_row_start")
+_OF_RECORDS = {"TITO001", "TITO002", "TITO016", "TITO017"}
+"""Codes that are found while a record is read, so in rows that are skipped too."""
+_WRONG_TOKENIZER_ROWS, _WRONG_TOKENIZER_TOKENS, _ENOUGH_ROWS = 0.9, 0.05, 10
+"""Shares of rows that drift and of tokens inside drift spans above which a sampler's own tokenizer is unlikely."""
 _PIPELINE_CAUSES = ("special-skipped", "cleanup-spaces")
 
 
@@ -139,6 +143,19 @@ class Statistics:
             count.tokens = (count.tokens or 0) + tokens
         if count.first is None:
             count.first = place
+
+    def whole(self, code: str) -> int:
+        """Return the number of rows that those with a code are a share of: all, or those that were checked."""
+        return self.rows if code in _OF_RECORDS else self.rows_checked
+
+    @property
+    def looks_like_another_tokenizer(self) -> bool:
+        """Nearly every row drifts, and not just in a token or two: the ids may be those of another vocabulary."""
+        return (
+            self.rows_checked >= _ENOUGH_ROWS
+            and self.drift_rows > _WRONG_TOKENIZER_ROWS * self.rows_checked
+            and self.drift_tokens > _WRONG_TOKENIZER_TOKENS * self.tokens
+        )
 
     def add_skipped(self, rows: int) -> None:
         """Add rows that could not be read."""

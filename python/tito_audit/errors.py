@@ -53,16 +53,13 @@ class DriftError(TitoError, AssertionError):
     """A row that had to survive decode and encode, and did not.
 
     Attributes:
-        result: The whole verdict.
+        result: The whole verdict; None where there is none.
     """
-
-    result: Check
 
     def __init__(self, message: str, result: Check | None = None) -> None:
         """Keep the readable finding and the verdict it was made from."""
         super().__init__(message)
-        if result is not None:
-            self.result = result
+        self.result = result
 
 
 class SourceError(TitoError):

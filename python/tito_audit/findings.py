@@ -144,6 +144,8 @@ def _unknown_message(positions: tuple[int, ...], values: tuple[int, ...], padded
     size = check.context.model_vocab_size
     if size is None:
         return message
+    if size < check.tok.vocab_size:
+        return f"{message} (the embedding of {size:,} rows is smaller than the vocabulary: is the size right?)"
     beyond = len(positions) - len(padded)
     return f"{message} ({len(padded)} in the padded range of the embedding of {size:,} rows, {beyond} beyond it)"
 

@@ -16,13 +16,21 @@ from tito_audit.tokenizer import Tokenizer
 
 _T = TypeVar("_T", bound=np.generic)
 
-_MOST_TOKENS = 1 << 21
-"""Tokens after which a batch is closed; with all its columns such a batch takes some 100 MB."""
+_MOST_TOKENS = 1 << 17
+"""Tokens per thread after which a batch is closed: well below a second of work, which is what an interrupt loses."""
+_MOST_THREADS = 16
+"""Threads that a batch grows with. With all its columns the largest takes some 100 MB."""
 _MOST_ROWS = 1 << 16
 
 
-def grouped(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Put rows together that all have, or all lack, a mask, owners and turns; skipped rows go along."""
+def grouped(rows: Iterable[Row], *, threads: int = 1) -> Iterator[list[Row]]:
+    """Put rows together that all have, or all lack, a mask, owners and turns; skipped rows go along.
+
+    Args:
+        rows: The rows.
+        threads: Size of the pool that a group has to keep busy.
+    """
+    most_tokens = _MOST_TOKENS * min(threads, _MOST_THREADS)
     group: list[Row] = []
     layout: tuple[bool, ...] | None = None
     tokens = 0
@@ -35,7 +43,7 @@ def grouped(rows: Iterable[Row]) -> Iterator[list[Row]]:
             layout = own
             tokens += len(row.ids)
         group.append(row)
-        if tokens >= _MOST_TOKENS or len(group) >= _MOST_ROWS:
+        if tokens >= most_tokens or len(group) >= _MOST_ROWS:
             yield group
             group, layout, tokens = [], None, 0
     if group:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import io
 import json
 import os
@@ -47,9 +48,15 @@ class JsonLines:
         self._on_read = on_read or (lambda _: None)
         self._parse: Callable[[bytes], Record] = _parse
 
-    def narrow(self, names: Collection[str]) -> None:
-        """From the next line on decode these columns only, which skips long texts at several times the speed."""
-        self._parse = _parser_of(tuple(names))
+    def narrow(self, names: Collection[str], needed: Collection[str] = ()) -> None:
+        """From the next line on decode these columns only, which skips long texts at several times the speed.
+
+        Args:
+            names: Columns to decode.
+            needed: Those of them that a record has to have: one that lacks any is decoded whole, so that its other
+                columns can be named.
+        """
+        self._parse = _parser_of(tuple(dict.fromkeys([*needed, *names])), len(needed))
 
     def __iter__(self) -> Iterator[tuple[int, Record | RecordError]]:
         """Go through the lines."""
@@ -64,6 +71,12 @@ class JsonLines:
         try:
             # Names are bytes for the system; what is no UTF-8 in them survives the trip.
             return open(os.fsencode(self.path), "rb")  # noqa: PTH123 - a Path cannot hold bytes
+        except FileNotFoundError as error:
+            if self.path == "-":
+                raise SourceError("-: stdin is not read yet; name /dev/stdin instead") from error
+            if glob.has_magic(self.path):
+                raise SourceError(f"{inert(self.path)}: the pattern matches no file") from error
+            raise
         except IsADirectoryError as error:
             raise SourceError(f"{inert(self.path)}: is a directory; name the files in it, such as *.jsonl") from error
         except ValueError as error:  # a null byte, say
@@ -90,8 +103,8 @@ def _refuse_other_formats(file: io.BufferedReader, path: str) -> None:
         raise SourceError(f"{inert(path)}: no UTF-8 text (UTF-16, or a binary file); write JSON Lines as UTF-8")
 
 
-def _parser_of(names: tuple[str, ...]) -> Callable[[bytes], Record]:
-    """A parser that decodes only the named columns, and explains through `_parse` what it cannot read."""
+def _parser_of(names: tuple[str, ...], needed: int) -> Callable[[bytes], Record]:
+    """A parser that decodes only the named columns; `_parse` explains what it cannot read, or lacks the first few."""
     import msgspec  # noqa: PLC0415 - 30 ms that `import tito_audit` and `--help` do not need
 
     keys = [f"column{i}" for i in range(len(names))]
@@ -110,6 +123,8 @@ def _parser_of(names: tuple[str, ...]) -> Callable[[bytes], Record]:
         try:
             values = msgspec.structs.astuple(decode(line))
         except (msgspec.MsgspecError, RecursionError, ValueError):
+            return _parse(line)
+        if unset in values[:needed]:
             return _parse(line)
         if not line.isascii():
             _decoded(line)  # columns that are skipped are not looked into

@@ -6,6 +6,7 @@ not print is escaped. ``¦`` stands where the owner changes, brackets hold a str
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, NamedTuple
@@ -90,14 +91,13 @@ def _drawn(check: Check, window: _Window) -> list[str]:
 def _window(check: Check, span: Span, context: int, most: int) -> _Window:
     """Lay the span's tokens and equal neighbours out on one axis: bytes inside the span, tokens around it."""
     owners = check.owners
-    straddling = {token.reencoded_index for token in check.straddling}
 
     def sampled_token(index: int, start: float, stop: float) -> _Token:
         owner = None if owners is None else int(owners[index])
         return _Token(check.original_ids(index, index + 1)[0], start, stop, owner)
 
     def reencoded_token(index: int, start: float, stop: float) -> _Token:
-        return _Token(int(check.reencoded_ids[index]), start, stop, straddles=index in straddling)
+        return _Token(int(check.reencoded_ids[index]), start, stop, straddles=_straddles(check, index))
 
     above, below, end = _inside(check, span)
     before = _equal_neighbours(check, span.token_start - 1, span.reencoded_start - 1, -1, context)
@@ -121,6 +121,11 @@ def _window(check: Check, span: Span, context: int, most: int) -> _Window:
         lane_above.append(hidden)
         lane_below.append(hidden)
     return _Window(lane_above, lane_below)
+
+
+def _straddles(check: Check, index: int) -> bool:
+    place = bisect_left(check.straddling, index, key=lambda token: token.reencoded_index)
+    return place < len(check.straddling) and check.straddling[place].reencoded_index == index
 
 
 def _inside(check: Check, span: Span) -> tuple[list[tuple[int, float, float]], list[tuple[int, float, float]], float]:

@@ -6,6 +6,7 @@ A rollout is hostile input. It must not be able to move the cursor, recolour the
 from __future__ import annotations
 
 import unicodedata
+from functools import lru_cache
 
 _VISIBLE = {" ": "·", "\n": "↵", "\t": "→"}
 # The stand-ins themselves are escaped where a text really holds them, so that what is printed has one reading.
@@ -67,6 +68,7 @@ def _escaped(character: str) -> str:
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
+@lru_cache(maxsize=4096)  # asked for every character of every lane; written in C, it holds no lock across a fork
 def _cells(character: str) -> int:
     if unicodedata.category(character) in {"Mn", "Me"}:
         return 0

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tito_audit.audit import Progress
+from tito_audit.printable import counted
 
 _LINE_EVERY = 10.0
 """Seconds between two lines in a log."""
@@ -58,4 +59,4 @@ def _lines(total_bytes: int) -> Callable[[Progress], None]:
 
 
 def _said(progress: Progress) -> str:
-    return f"{progress.rows:,} rows, {progress.tokens:,} tokens"
+    return f"{counted(progress.rows, 'row')}, {counted(progress.tokens, 'token')}"

@@ -9,7 +9,8 @@ import numpy as np
 
 from tito_audit.check import pool_size
 from tito_audit.errors import TokenizerError
-from tito_audit.ragged import aligned, to_rows
+from tito_audit.printable import counted
+from tito_audit.ragged import aligned, row_index, to_rows
 from tito_audit.records import to_ids, to_mask, to_owners
 from tito_audit.tokenizer import Tokenizer, engine_of
 
@@ -24,7 +25,7 @@ SHARED = -1
 """Owner of a byte or character that several owners produced."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Provenance:
     """Owner and sampled token of every byte and character of D = decode(ids, skip_special_tokens=False).
 
@@ -63,6 +64,13 @@ class Provenance:
         lengths = np.diff(self.char_byte, append=len(self.byte_token))
         return tuple(np.unique(self.byte_token[np.repeat(shared, lengths)]).tolist())
 
+    def __repr__(self) -> str:
+        """Count characters, bytes and runs."""
+        sizes = [counted(len(self.text), "character"), counted(len(self.byte_token), "byte")]
+        if self.char_owner is not None:
+            sizes.append(counted(len(self.runs), "run"))
+        return f"<Provenance {', '.join(sizes)}>"
+
 
 class ProvenanceBatch:
     """`Provenance` of many rows as ragged columns; ``batch[i]`` is one row.
@@ -100,9 +108,10 @@ class ProvenanceBatch:
 
         Raises:
             IndexError: No such row.
+            TypeError: No row number; slices are not supported.
             TokenizerError: The reference failed on the row.
         """
-        index = range(len(self))[row]
+        index = row_index(row, len(self))
         if index in self.errors:
             raise TokenizerError(f"row {index}: {self.errors[index]}")
         of_bytes = slice(*self.byte_offsets[index : index + 2].tolist())
@@ -137,7 +146,7 @@ def provenance(token_ids: object, tok: Tokenizer, *, mask: object = None, owners
         owners: Number from 0 to 255 per token; they win over a mask.
 
     Raises:
-        RecordError: An id is no integer, or lengths differ.
+        RecordError: An id is no integer, lengths differ, a mask value has no meaning, or an owner is not from 0 to 255.
         TokenizerError: ``tok`` is no loaded tokenizer, or the reference fails to decode.
 
     Example:
@@ -174,6 +183,7 @@ def provenance_batch(
     Raises:
         RecordError: As in `provenance`, with the row.
         TokenizerError: ``tok`` is no loaded tokenizer.
+        TypeError: ``threads`` is no integer.
         ValueError: ``threads`` is below 1.
     """
     engine = engine_of(tok)

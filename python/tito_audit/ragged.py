@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
-from typing import Any, NamedTuple, TypeVar
+from itertools import chain, pairwise
+from typing import Any, NamedTuple, SupportsIndex, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tito_audit.errors import RecordError
+from tito_audit.printable import counted
 from tito_audit.records import LAID_OUT, Ids, as_array, shown, to_ids, viewable
 
 _T = TypeVar("_T")
+_ONE_ROW = "pass [row] for one row, or (values, offsets)"
 
 
 class Ragged(NamedTuple):
@@ -44,7 +47,8 @@ def to_rows(rows: object, *, column: str = "rows") -> ReadRows:
         column: Name of the data, for the message.
 
     Raises:
-        RecordError: As in `to_ids`, with ``row`` set; or offsets that do not tile the values.
+        RecordError: As in `to_ids`, with ``row`` set; offsets that do not tile the values; or a pair that may be two
+            rows as well as ``(values, offsets)``, since it is not made of two arrays.
     """
     ragged = _as_ragged(rows, column)
     if ragged is not None:
@@ -106,9 +110,31 @@ def aligned(
     return _joined(_each_row(rows, lambda row, i: convert(row, int(lengths[i]))), np.uint8)
 
 
+def row_index(row: SupportsIndex, count: int) -> int:
+    """Return the place of one of ``count`` rows; negative numbers count from the end.
+
+    Raises:
+        IndexError: No such row.
+        TypeError: A slice, or something else that is no integer.
+    """
+    try:
+        number = operator.index(row)
+    except TypeError:
+        raise TypeError(f"{shown(row)} is no row number: rows are taken one at a time, as in batch[0]") from None
+    if not -count <= number < count:
+        raise IndexError(f"row {shown(number)} of a batch of {counted(count, 'row')}")
+    return number % count
+
+
 def _as_ragged(obj: object, column: str) -> Ragged | None:
     """Recognise ``(values, offsets)`` and two-dimensional arrays; anything else is None."""
-    if isinstance(obj, tuple) and len(obj) == 2 and all(map(viewable, obj)):
+    if isinstance(obj, tuple) and len(obj) == 2:
+        if not all(map(viewable, obj)):
+            if _is_ambiguous(*obj):
+                raise RecordError(
+                    f"{column}: ambiguous: pass (values, offsets) as arrays, or a list of rows", column=column
+                )
+            return None
         values, offsets = (as_array(part, column) for part in obj)
         tiles = (
             values.ndim == offsets.ndim == 1
@@ -133,6 +159,16 @@ def _as_ragged(obj: object, column: str) -> Ragged | None:
     return None
 
 
+def _is_ambiguous(first: object, second: object) -> bool:
+    """Say whether a pair that is not made of two arrays may be meant as ``(values, offsets)`` and not as two rows."""
+    if viewable(first) or viewable(second):
+        return True
+    if not (isinstance(first, Sequence) and isinstance(second, Sequence)) or not second:
+        return False
+    whole = all(isinstance(entry, int | np.integer) and not isinstance(entry, bool) for entry in second)
+    return whole and second[0] == 0 and second[-1] == len(first) and all(a <= b for a, b in pairwise(second))
+
+
 def _listed_rows(obj: object, column: str) -> Sequence[Any]:
     """An iterable of rows as a list; a single row is refused by name."""
     if isinstance(obj, str | bytes | bytearray | dict | set | frozenset) or not isinstance(obj, Iterable):
@@ -143,11 +179,16 @@ def _listed_rows(obj: object, column: str) -> Sequence[Any]:
         array = as_array(obj, column)
         if array.dtype != np.object_:
             raise RecordError(
-                f"{column}: an array of shape {array.shape} where many rows are needed; "
-                "pass [row] for one row, or (values, offsets)",
+                f"{column}: an array of shape {array.shape} where many rows are needed; {_ONE_ROW}",
                 column=column,
             )
-    return obj if isinstance(obj, list) else list(obj)
+    rows = obj if isinstance(obj, list) else list(obj)
+    if rows and isinstance(rows[0], int | float | np.number | np.bool_):
+        raise RecordError(
+            f"{column}: a flat sequence (it begins with {shown(rows[0])}) where many rows are needed; {_ONE_ROW}",
+            column=column,
+        )
+    return rows
 
 
 def _each_row(rows: Sequence[Any], convert: Callable[[Any, int], _T]) -> list[_T]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sized
+from dataclasses import replace
 from itertools import chain, islice
 
 import numpy as np
@@ -14,7 +15,7 @@ from tito_audit.errors import RecordError, SourceError
 from tito_audit.jsonlines import JsonLines
 from tito_audit.printable import inert
 from tito_audit.records import shown
-from tito_audit.rows import ReadOptions, Record, Row, read_row
+from tito_audit.rows import ReadOptions, Record, Row, no_column, no_mask, read_row
 
 _UNDECIDED_ROWS = 1000
 """Records without token ids after which a source is given up."""
@@ -108,7 +109,7 @@ class RowReader:
         records: Iterable[tuple[int, Record | RecordError]],
         options: ReadOptions,
         *,
-        narrow: Callable[[Collection[str]], None] = lambda _: None,
+        narrow: Callable[[Collection[str], Collection[str]], None] = lambda _, __: None,
     ) -> None:
         """Prepare to read.
 
@@ -116,7 +117,7 @@ class RowReader:
             source: Name for the report.
             records: Number and content of each record, or what is wrong with it.
             options: How records are read.
-            narrow: Told the columns that are wanted, once that is settled.
+            narrow: Told the columns that are wanted, and those no row can do without, once that is settled.
         """
         self.source = source
         self.columns: Columns | None = None
@@ -126,6 +127,9 @@ class RowReader:
         self._narrow = narrow
         self._ignored: set[str] = set()
         self._not_seen = {name for _, name in options.columns.items()}
+        roles = ("owners", "turns") if options.null_mask else ("mask", "owners", "turns")
+        self._needed = [name for role, name in options.columns.items() if role in roles]
+        self._names: dict[str, None] = {}
 
     def __iter__(self) -> Iterator[Row]:
         """Go through the rows.
@@ -139,8 +143,7 @@ class RowReader:
             if not isinstance(record, RecordError):
                 self._settle(record)
             if self.columns is None:
-                # Only the names are kept: such a record may be a megabyte of text.
-                undecided.append((number, record if isinstance(record, RecordError) else dict.fromkeys(record)))
+                undecided.append((number, self._hollow(record)))
                 if len(undecided) == _UNDECIDED_ROWS:
                     break
                 continue
@@ -150,13 +153,34 @@ class RowReader:
             yield read_row(self.source, number, record, self.columns, self._options)
         if self.columns is None:
             raise self._nothing_found([record for _, record in undecided])
+        if self._options.null_mask is not None and self.columns.mask is None:
+            self.notes.append("null_mask (--null-mask) was given, but no column of masks was found")
+        name = self._options.columns.id
+        if name is not None and name in self._not_seen:
+            self.notes.append(f"no row has the column {inert(name)}, so rows go by their number alone")
+            self._not_seen.remove(name)
+            self.columns = replace(self.columns, id=None)
         if self._not_seen:
             raise SourceError(f"{inert(self.source)}: no row has the column {listed(sorted(self._not_seen))}")
+
+    def _hollow(self, record: Record | RecordError) -> Record | RecordError:
+        """Keep of a record that cannot be read yet the names alone: it may be a megabyte of text."""
+        if isinstance(record, RecordError):
+            return record
+        self._names |= dict.fromkeys(record)
+        lacking = [name for name in self._needed if name not in record]
+        if not lacking or find(self._options.columns, record) is None:
+            return dict.fromkeys(record)
+        return (
+            no_mask(lacking[0], "absent") if lacking[0] == self._options.columns.mask else no_column(lacking[0], record)
+        )
 
     def _settle(self, record: Record) -> None:
         """Find the columns in a first record; widen them for a later one that has a mask, say, for the first time."""
         self._not_seen -= record.keys()
         if self.columns is None:
+            if not self._not_seen.isdisjoint(self._needed):
+                return
             columns = find(self._options.columns, record)
         else:
             columns = late(self.columns, self._ignored, record)
@@ -164,9 +188,15 @@ class RowReader:
             return
         columns = self._without_strangers(columns, record)
         if self.columns not in (None, columns):
-            self.notes.append(f"not every row has all of {columns}: rows before the first that does were read without")
+            known = dict(self.columns.items())
+            self.notes += [
+                f"the first rows have no column {inert(name)} and were read without it"
+                for role, name in columns.items()
+                if role not in known
+            ]
         self.columns = columns
-        self._narrow(_wanted(columns, self._ignored))
+        ids = [name for role, name in columns.items() if role in _ID_ROLES]
+        self._narrow(_wanted(columns, self._ignored), list(dict.fromkeys([*ids, *self._needed])))
 
     def _without_strangers(self, columns: Columns, record: Record) -> Columns:
         """Leave out a column with a well-known name that holds something else (``turns`` as a list of dicts, say)."""
@@ -184,15 +214,19 @@ class RowReader:
         where = inert(self.source)
         if not records:
             return SourceError(f"{where}: no rows")
-        names = dict.fromkeys(name for record in records if not isinstance(record, RecordError) for name in record)
-        if not names:
+        if not self._names:
             return SourceError(f"{where}: no line holds a record; the first: {records[0]}")
+        first = "the first " if len(records) == _UNDECIDED_ROWS else ""
+        none = f"none of {first}{len(records):,} rows has" if len(records) > 1 else "the only row lacks"
+        found = f"(columns found: {listed(self._names)})"
+        lacking = [name for name in self._needed if name in self._not_seen]
+        if lacking and find(self._options.columns, self._names) is not None:
+            return SourceError(f"{where}: {none} the column {listed(lacking)} {found}; name one that there is")
         asked = [name for role, name in self._options.columns.items() if role in _ID_ROLES]
-        rows = f"the first {len(records):,} rows" if len(records) == _UNDECIDED_ROWS else f"{len(records):,} rows"
+        what = f"the column {listed(asked)}" if asked else "token ids"
         return NoTokenIdsError(
-            f"{where}: none of {rows} has {f'the column {listed(asked)}' if asked else 'token ids'} "
-            f"(columns found: {listed(names)}); log the sampled ids (token_ids, or prompt_ids and response_ids) and "
-            "the mask beside the text, or name the columns that hold them"
+            f"{where}: {none} {what} {found}; log the sampled ids (token_ids, or prompt_ids and response_ids) and the "
+            "mask beside the text, or name the columns that hold them"
         )
 
 

@@ -7,9 +7,10 @@ price of naming the exact position is paid by bad rows only.
 from __future__ import annotations
 
 import math
+import operator
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ _CORE_DTYPES = (np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.uint32))
 LAID_OUT: tuple[Literal["C"], Literal["A"]] = ("C", "A")
 _NUMBERS = (int, float, np.bool_, np.integer, np.floating)
 _INT64 = np.iinfo(np.int64)
+_MANY_ROWS = "; many rows go to check_batch"
 _SHOWN_POSITIONS = 8
 _SHOWN_CHARACTERS = 60
 
@@ -56,7 +58,7 @@ def to_ids(obj: object, *, column: str = "token_ids") -> ReadIds:
         RecordError: An entry is no integer (a fraction, bool, string or null), with its position and value; or the
             whole is no one-dimensional sequence.
     """
-    items = _items(obj, column)
+    items = _items(obj, column, many=_MANY_ROWS)
     if isinstance(items, np.ndarray):
         if items.dtype.kind in "iu":
             return _narrowed(items)
@@ -84,15 +86,15 @@ def to_mask(
         length: Number of tokens.
         column: Name of the data, for the message.
         ignore: A value that marks tokens outside training, such as -100.
-        ids: Token ids of the row. With ``ignore`` the data may be labels: then each value that is not ``ignore`` is
-            the token's own id, and such a token is trained.
+        ids: Token ids of the row, where a reader with the option ``ignore`` asks: with it the data may be labels, in
+            which each value that is not ``ignore`` is the token's own id, and such a token is trained.
 
     Returns:
         ``uint8``, shape ``(length,)``.
 
     Raises:
         RecordError: Another length (``TITO002``), or values that are none of these (``TITO016``) with all their
-            positions; the message names the option that maps them.
+            positions; the message says how to map them: by the reader's option, or where the caller has none, by numpy.
     """
     trained = to_weights(obj, length, column=column, ignore=ignore, ids=ids) != 0
     return np.ascontiguousarray(trained).view(np.uint8)
@@ -127,7 +129,7 @@ def to_weights(
     if wrong.any():
         positions = np.flatnonzero(wrong)
         first = obj[positions[0]] if isinstance(obj, list | tuple) else values[positions[0]].item()
-        raise _mask_error(values, positions, first, column)
+        raise _mask_error(values, positions, first, column, from_reader=ids is not None)
     return values
 
 
@@ -208,6 +210,22 @@ def check_length(found: int, expected: int, column: str) -> None:
         )
 
 
+def at_least_one(value: SupportsIndex, name: str) -> int:
+    """Read an option that is a size.
+
+    Raises:
+        TypeError: It is no integer.
+        ValueError: It is below 1.
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}={shown(value)}: an integer of at least 1 is needed") from None
+    if number < 1:
+        raise ValueError(f"{name}={shown(value)}: at least 1 is needed")
+    return number
+
+
 def shown(value: object) -> str:
     """Write a value of unknown origin for a message: one short line without control characters."""
     try:
@@ -235,14 +253,14 @@ def as_array(obj: Any, column: str) -> NDArray[Any]:  # noqa: ANN401 - torch, pa
         ) from error
 
 
-def _items(obj: object, column: str) -> NDArray[Any] | Sequence[Any]:
-    """One flat row, as a one-dimensional array or as a sequence of Python objects."""
+def _items(obj: object, column: str, *, many: str = "") -> NDArray[Any] | Sequence[Any]:
+    """One flat row, as a one-dimensional array or as a sequence of Python objects; ``many``: where to go with more."""
     if viewable(obj):
         array = as_array(obj, column)
         if array.ndim != 1:
             raise RecordError(
                 f"{column}: an array of shape {array.shape} where one flat row is needed"
-                + (" (pass rows of a batch to check_batch)" if array.ndim > 1 else ""),
+                + (many if array.ndim > 1 else ""),
                 column=column,
             )
         if array.dtype.kind in "mMcV":
@@ -278,7 +296,7 @@ def _read_slowly(items: Sequence[Any], column: str) -> ReadIds:
     for position, value in enumerate(items):
         if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(value, int | np.integer):
             is_row = isinstance(value, list | tuple) or (viewable(value) and np.ndim(value) > 0)
-            rows = "; many rows go to check_batch" if is_row else ""
+            rows = _MANY_ROWS if is_row else ""
             raise RecordError(
                 f"{column}: {shown(value)} at position {position} is no integer (got {type(value).__name__}{rows})",
                 column=column,
@@ -300,14 +318,17 @@ def _float(value: float) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def _mask_error(values: NDArray[Any], wrong: NDArray[np.intp], first: object, column: str) -> RecordError:
+def _mask_error(
+    values: NDArray[Any], wrong: NDArray[np.intp], first: object, column: str, *, from_reader: bool
+) -> RecordError:
     positions = tuple(int(position) for position in wrong)
     negative = Counter(number for number in values[wrong].tolist() if number < 0)
     if negative:
         marker = negative.most_common(1)[0][0]
-        help_ = (
-            f"where {marker} marks tokens outside training, say so: mask_ignore={marker} in tito_audit.audit, "
-            f"--mask-ignore {marker} on the command line"
+        # np.equal also takes a list, which == would compare as a whole.
+        how = f"mask_ignore={marker} in tito_audit.audit, --mask-ignore {marker} on the command line"
+        help_ = f"where {marker} marks tokens outside training, " + (
+            f"say so: {how}" if from_reader else f"pass np.where(np.equal({column}, {marker}), 0, {column})"
         )
     else:
         help_ = "weights are finite floats of 0 or more"

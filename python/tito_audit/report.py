@@ -5,18 +5,30 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from tito_audit import _core
 from tito_audit.counts import Statistics
 from tito_audit.findings import Finding
+from tito_audit.printable import counted
 from tito_audit.rules import rule
 
 FailOn = Literal["realised", "drift", "never"]
 """The bar: every finding of severity error; these and every row that drifts; nothing."""
 
+WIDTH = 110
+"""Terminal cells of a line that is wrapped or drawn."""
+
 LISTED = 256
 """Most ids or positions that a kept finding lists; their number is given beside them."""
+
+
+def tokenizer_doubt(statistics: Statistics) -> str | None:
+    """Ask whether it is the right tokenizer where nearly everything drifts; None where nothing speaks against it."""
+    if not statistics.looks_like_another_tokenizer:
+        return None
+    rows, tokens = statistics.drift_rows / statistics.rows_checked, statistics.drift_tokens / statistics.tokens
+    return f"{rows:.0%} of rows drift, {tokens:.0%} of their tokens: is this the sampler's tokenizer?"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,24 +178,29 @@ class Report:
 
         Returns:
             One phrase per reason; empty if nothing fails.
+
+        Raises:
+            ValueError: There is no such bar.
         """
+        if fail_on not in get_args(FailOn):
+            raise ValueError(f"fail_on={fail_on!r}: one of {', '.join(map(repr, get_args(FailOn)))} is needed")
         if fail_on == "never":
             return []
         statistics = self.statistics
         reasons = [
-            f"{code} {rule(code).name} in {count.rows:,} {'row' if count.rows == 1 else 'rows'}"
+            f"{code} {rule(code).name} in {counted(count.rows, 'row')}"
             for code, count in sorted(statistics.by_code.items())
             if rule(code).severity == "error"
         ]
         if fail_on == "drift":
             for name, rows in (("drift", statistics.drift_rows), ("pipeline drift", statistics.pipeline_drift_rows)):
                 if rows:
-                    reasons.append(f"{name} in {rows:,} of {statistics.rows_checked:,} rows")
+                    reasons.append(f"{name} in {rows:,} of {counted(statistics.rows_checked, 'row')}")
         return reasons
 
-    def success(self, fail_on: FailOn = "realised") -> bool:
-        """Everything was checked and nothing is over the bar."""
-        return self.complete and not self.over_the_bar(fail_on)
+    def passes(self, *, fail_on: FailOn = "realised") -> bool:
+        """Whether everything was checked and nothing is over the bar; ``fail_on`` as in `over_the_bar`."""
+        return not self.over_the_bar(fail_on) and self.complete
 
     def as_dict(self, *, fail_on: FailOn = "realised") -> dict[str, Any]:
         """Return the report as built-in types; ``fail_on`` as in `over_the_bar`."""
@@ -205,7 +222,7 @@ class Report:
         return {
             "version": _core.__version__,
             "tokenizers_version": _core.TOKENIZERS_VERSION,
-            "success": self.success(fail_on),
+            "success": self.passes(fail_on=fail_on),
             "fail_on": fail_on,
             "over_the_bar": self.over_the_bar(fail_on),
             "partial": self.partial,

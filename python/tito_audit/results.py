@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tito_audit import _core
+from tito_audit.errors import RecordError
 from tito_audit.lazy import lazy
-from tito_audit.printable import inert, piece
-from tito_audit.records import Ids, shown
+from tito_audit.printable import counted, inert, piece
+from tito_audit.records import Ids, at_least_one, shown
 from tito_audit.rules import rule
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class Straddling(NamedTuple):
         return [owner for owner in self.bytes_per_owner if owner >= 0]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Pipeline:
     """The second exposure: a decode with ``skip_special_tokens`` or ``clean_up_tokenization_spaces``.
 
@@ -106,6 +107,12 @@ class Pipeline:
     cause: str | None
     lost_positions: tuple[int, ...]
 
+    def __repr__(self) -> str:
+        """Name the verdict and the sizes."""
+        verdict = f"drifted ({self.cause})" if self.drifted else "clean"
+        lost = len(self.lost_positions)
+        return f"<Pipeline {verdict}: {counted(len(self.reencoded_ids), 're-encoded token')}, {lost:,} lost>"
+
 
 @dataclass(frozen=True, slots=True)
 class RowContext:
@@ -121,12 +128,29 @@ class RowContext:
 
     @classmethod
     def of(cls, owner_names: Mapping[int, str] | Sequence[str] | None, model_vocab_size: int | None) -> RowContext:
-        """Take names as a mapping or as a list by number."""
+        """Take names as a mapping or as a list by number.
+
+        Raises:
+            RecordError: The names are neither.
+            TypeError: ``model_vocab_size`` is no integer.
+            ValueError: It is below 1.
+        """
+        size = None if model_vocab_size is None else at_least_one(model_vocab_size, "model_vocab_size")
         if owner_names is None:
-            return cls({}, model_vocab_size)
-        if isinstance(owner_names, Mapping):
-            return cls(dict(owner_names), model_vocab_size)
-        return cls(dict(enumerate(owner_names)), model_vocab_size)
+            return cls({}, size)
+        names: object = owner_names
+        if isinstance(owner_names, Sequence) and not isinstance(owner_names, str):
+            names = dict(enumerate(owner_names))
+        if not isinstance(names, Mapping) or not all(
+            isinstance(number, int | np.integer) and isinstance(name, str) for number, name in names.items()
+        ):
+            raise RecordError(
+                f"owner_names: {shown(owner_names)} where names by owner number are needed, such as "
+                "{0: 'tool', 1: 'assistant'} or ['tool', 'assistant']",
+                column="owner_names",
+                value=owner_names,
+            )
+        return cls(dict(names), size)
 
 
 class Check:

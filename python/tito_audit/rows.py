@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sized
+from collections.abc import Callable, Iterable, Mapping, Sized
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from tito_audit.columns import Columns, listed
 from tito_audit.errors import RecordError
 from tito_audit.findings import Finding
 from tito_audit.logprobs import logprob_fault
-from tito_audit.printable import inert
+from tito_audit.printable import counted, inert
 from tito_audit.records import Ids, ReadIds, shown, to_ids, to_mask, to_owners
 
 Record = Mapping[str, Any]
@@ -36,6 +36,15 @@ class ReadOptions:
     columns: Columns = field(default_factory=Columns)
     mask_ignore: float | None = None
     null_mask: NullMask | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a meaning of a missing mask that there is not.
+
+        Raises:
+            ValueError: ``null_mask`` is neither of the two.
+        """
+        if self.null_mask is not None and self.null_mask not in get_args(NullMask):
+            raise ValueError(f"null_mask={self.null_mask!r}: {' or '.join(map(repr, get_args(NullMask)))} is needed")
 
 
 class Fault(NamedTuple):
@@ -154,11 +163,19 @@ class _PerToken:
             return self.length  # whoever reads the value says what it is instead
         if len(value) == self.length or (self.prompt >= 0 and len(value) == self.length - self.prompt):
             return len(value)
-        have = f"there are {self.length} token ids"
+        have = f"there {'is' if self.length == 1 else 'are'} {counted(self.length, 'token id')}"
+        hint = ""
         if self.prompt >= 0:
-            have = f"the response has {self.length - self.prompt} token ids, prompt and response together {self.length}"
+            response = counted(self.length - self.prompt, "token id")
+            have = f"the response has {response}, prompt and response together {self.length}"
+        elif 0 < len(value) < self.length:
+            hint = (
+                "; if it is about the response alone, name the columns of both parts: --prompt-ids and --response-ids, "
+                "in Python columns="
+            )
+        entries = f"{len(value)} {'entry' if len(value) == 1 else 'entries'}"
         raise RecordError(
-            f"{name} has {len(value)} entries, {have} (one entry per token is needed; nothing is cut or padded)",
+            f"{name} has {entries}, {have} (one entry per token is needed; nothing is cut or padded{hint})",
             code="TITO002",
             column=name,
         )
@@ -191,12 +208,7 @@ def _ids(row: Row, record: Record, columns: Columns) -> ReadIds:
 def _mask(per_token: _PerToken, name: str | None, ids: Ids, options: ReadOptions) -> NDArray[np.uint8] | None:
     if name is not None and per_token.record.get(name) is None:
         if options.null_mask is None:
-            raise RecordError(
-                f"{name}: null where a mask is needed; say what it means: --null-mask all-trained or all-context, "
-                "in Python null_mask=",
-                code="TITO016",
-                column=name,
-            )
+            raise no_mask(name, "null" if name in per_token.record else "absent")
         mask = np.full(per_token.length, options.null_mask == "all-trained", dtype=np.uint8)
         mask[: max(per_token.prompt, 0)] = 0
         return mask
@@ -206,6 +218,21 @@ def _mask(per_token: _PerToken, name: str | None, ids: Ids, options: ReadOptions
         return to_mask(value, entries, column=column, ignore=options.mask_ignore, ids=ids[len(ids) - entries :])
 
     return per_token.read(name, convert)
+
+
+def no_mask(name: str, what: str) -> RecordError:
+    """Say that a mask is null or absent, and which option gives that a meaning."""
+    return RecordError(
+        f"{inert(name)}: {what} where a mask is needed; say what that means: --null-mask all-trained or all-context, "
+        "in Python null_mask=",
+        code="TITO016",
+        column=name,
+    )
+
+
+def no_column(name: str, present: Iterable[str]) -> RecordError:
+    """Say that a record lacks a column, and which ones it has."""
+    return RecordError(f"no column {inert(name)} (found: {listed(present)})", column=name)
 
 
 def _to_turns(value: object, length: int, *, column: str) -> NDArray[np.int32]:
@@ -239,7 +266,7 @@ def _check_logprobs(per_token: _PerToken, name: str | None) -> None:
 
 def _present(record: Record, name: str) -> object:
     if name not in record:
-        raise RecordError(f"no column {inert(name)} (found: {listed(record)})", column=name)
+        raise no_column(name, record)
     return record[name]
 
 

@@ -164,12 +164,12 @@ TITO004 no-trainable-token: the mask is 0 at all 2 tokens: nothing is trained
         name="unknown-id",
         severity="error",
         headline="an id is outside the vocabulary",
-        meaning="The tokenizer has no such id. It decodes to nothing, so the text does not show it.",
+        meaning="The tokenizer has no such id. It decodes to nothing, so the text does not show it. Where the size of "
+        "the embedding is given (model_vocab_size, --model-vocab-size), its padded range is told from impossible ids.",
         why="The text that rewards and judges see lacks the token; a trainer may index past its embedding.",
         how_it_arises="An embedding that is padded beyond the vocabulary and was sampled without masking the padding, "
         "the tokenizer of another model, -1 or -100 as a filler, an integer that wrapped around.",
-        fix="Mask the padded logits in the sampler, and audit with the tokenizer the sampler used. Give the size of "
-        "the embedding (model_vocab_size) to tell the padded range from impossible ids.",
+        fix="Mask the padded logits in the sampler, and audit with the tokenizer the sampler used.",
         iff="A span is unknown-id iff a sampled id in it is outside the vocabulary.",
         example=_TINY
         + """\
@@ -201,14 +201,15 @@ rows, 1 beyond it)
         meaning="The mask holds a value without a meaning here, such as -100, 2, null or NaN.",
         why="Read as true, -100 would train every token that it is there to leave out.",
         how_it_arises="Labels used as a mask (-100 outside training, token ids inside), a sum of two masks.",
-        fix="Map the value: mask_ignore=-100 in tito_audit.audit, --mask-ignore -100 on the command line. Weights "
-        "are floats.",
+        fix="Say what the value means: of a dataset with mask_ignore=-100 (--mask-ignore -100) for a value that marks "
+        "tokens outside training, and with null_mask= (--null-mask all-trained or all-context) for a null mask; in "
+        "memory with np.where. Weights are finite floats of 0 or more.",
         example=_TINY
         + """\
 >>> tito.check([0, 1], tok, mask=[-100, 1])
 Traceback (most recent call last):
 tito_audit.errors.RecordError: mask: -100 is neither 0/1, bool nor a weight (1 such entry, at position 0); where -100 \
-marks tokens outside training, say so: mask_ignore=-100 in tito_audit.audit, --mask-ignore -100 on the command line
+marks tokens outside training, pass np.where(np.equal(mask, -100), 0, mask)
 """,
     ),
     Rule(

@@ -22,8 +22,9 @@ def masked_mean(values: object, mask: object) -> float:
         ``sum(values * mask) / sum(mask)``, correctly rounded sums; never NaN.
 
     Raises:
-        ValueError: The mask is 0 everywhere (an all-tool trajectory has no mean), lengths differ (`RecordError`), or a
-            value under the mask is NaN or infinite.
+        RecordError: An entry is no number, lengths differ, a mask value has no meaning, or a value under the mask is
+            NaN or infinite. It is a ``ValueError`` too.
+        ValueError: The mask is 0 everywhere: an all-tool trajectory has no mean.
 
     Example:
         >>> import tito_audit as tito

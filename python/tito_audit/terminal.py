@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import PurePath
 
 from tito_audit import _core
-from tito_audit.printable import clipped, inert
-from tito_audit.report import FailOn, Report, RowFinding
+from tito_audit.printable import clipped, counted, inert
+from tito_audit.report import WIDTH, FailOn, Report, RowFinding, tokenizer_doubt
 from tito_audit.rules import rule
 
 SHOWN_FINDINGS = 10
 SHOWN_TURNS = 12
 _SHOWN_NAMES = 3
-_WIDTH = 110
 _ID_WIDTH = 60
 _SEVERITIES = ("error", "warning", "note")
 
@@ -35,13 +35,13 @@ def text_report(report: Report, *, fail_on: FailOn = "realised", quiet: bool = F
     blocks: list[Iterable[str]] = []
     if not quiet:
         blocks.append(_head(report))
-        helped = set[str]()
-        for found in shown(report.findings):
-            fix = rule(found.finding.code).fix
-            blocks.append(_finding(found, fix=None if fix in helped else fix))
-            helped.add(fix)
+        picked = shown(report.findings)
+        drawn = set[tuple[str, ...]]()
+        for found, fix in zip(picked, advice(rule(found.finding.code).fix for found in picked), strict=True):
+            blocks.append(_finding(found, drawn=found.context not in drawn, fix=fix))
+            drawn.add(found.context)
     blocks.append(_table(report))
-    if not quiet:
+    if not quiet and report.statistics.rows_checked:
         blocks += [_turns(report), _summary(report)]
     blocks.append(verdict_lines(report, fail_on))
     texts = ("\n".join(block) for block in blocks)
@@ -49,14 +49,35 @@ def text_report(report: Report, *, fail_on: FailOn = "realised", quiet: bool = F
 
 
 def shown(findings: Sequence[RowFinding]) -> list[RowFinding]:
-    """Choose what to show: one finding per code first, errors before notes, then those with most sampled tokens."""
+    """Choose what to show: one finding per code first, errors before notes, then those with most sampled tokens.
+
+    Of the latter only what is new: no message twice, and no place that looks like one before.
+    """
     first: dict[str, RowFinding] = {}
     for found in findings:
         first.setdefault(found.finding.code, found)
     rest = [found for found in findings if first[found.finding.code] is not found]
     rest.sort(key=lambda found: (_rank(found.finding.code), -found.sampled_count))
     leading = sorted(first.values(), key=lambda found: (_rank(found.finding.code), found.finding.code))
-    return (leading + rest)[:SHOWN_FINDINGS]
+    said = {(found.finding.code, found.finding.message) for found in leading}
+    drawn = {found.context for found in leading if found.context}
+    new = []
+    for found in rest:
+        words = (found.finding.code, found.finding.message)
+        if words not in said and found.context not in drawn:
+            new.append(found)
+            said.add(words)
+            drawn |= {found.context} if found.context else set()
+    return (leading + new)[:SHOWN_FINDINGS]
+
+
+def advice(fixes: Iterable[str]) -> Iterator[str | None]:
+    """Say of each advice what none before it said."""
+    given: list[str] = []
+    for fix in fixes:
+        known = max((each for each in given if fix.startswith(each)), key=len, default="")
+        yield fix.removeprefix(known).strip() or None
+        given.append(fix)
 
 
 def _rank(code: str) -> int:
@@ -76,14 +97,15 @@ def _head(report: Report) -> Iterator[str]:
     yield from (f"note: {note}" for note in report.notes)
 
 
-def _finding(found: RowFinding, *, fix: str | None) -> Iterator[str]:
+def _finding(found: RowFinding, *, drawn: bool, fix: str | None) -> Iterator[str]:
     finding = found.finding
     yield f"{finding.code} {finding.name}: {finding.message}"
     if found.source is not None:
         yield f"  --> {_place(found)}"
-    yield from found.context
+    if drawn:
+        yield from found.context
     if fix is not None:
-        yield from textwrap.wrap(fix, _WIDTH, initial_indent="  help: ", subsequent_indent="        ")
+        yield from textwrap.wrap(fix, WIDTH, initial_indent="  help: ", subsequent_indent="        ")
 
 
 def _place(found: RowFinding) -> str:
@@ -107,11 +129,10 @@ def _table(report: Report) -> Iterator[str]:
             rule(code).name,
             rule(code).severity,
             f"{count.rows:,}",
-            # A record that cannot be read is no row that was checked.
-            _share(count.rows, statistics.rows if code < "TITO1" else statistics.rows_checked),
+            _share(count.rows, statistics.whole(code)),
             f"{count.findings:,}",
             "" if count.tokens is None else f"{count.tokens:,}",
-            "" if count.first is None else f"{inert(count.first[0])}:{count.first[1]}",
+            "" if count.first is None else f"{inert(PurePath(count.first[0]).name)}:{count.first[1]}",
         )
         for code, count in counts
     ]
@@ -145,13 +166,13 @@ def _summary(report: Report) -> Iterator[str]:
     s = report.statistics
     trainable = "" if s.trainable_tokens is None else f" ({s.trainable_tokens:,} trainable)"
     yield (
-        f"  checked {s.rows_checked:,} of {_number(s.rows, 'row')}, {_number(s.tokens, 'token')}{trainable}, "
+        f"  checked {s.rows_checked:,} of {counted(s.rows, 'row')}, {counted(s.tokens, 'token')}{trainable}, "
         f"{s.rows_skipped:,} skipped, in {report.seconds:.1f} s"
     )
     lines = {
         "drift (what a re-encode would change)": (
             f"{_rows(s.drift_rows, s.rows_checked)}, {s.silent_drift_rows:,} of them silent; "
-            f"{_number(s.drift_tokens, 'token')}{_of_them(s.drift_trainable_tokens, s.trainable_tokens)}"
+            f"{counted(s.drift_tokens, 'token')}{_of_them(s.drift_trainable_tokens, s.trainable_tokens)}"
         ),
         "drift with the pipeline's decode options": (
             None if s.pipeline_drift_rows is None else _rows(s.pipeline_drift_rows, s.rows_checked)
@@ -160,8 +181,7 @@ def _summary(report: Report) -> Iterator[str]:
         "spans at the start of a row without context": f"{s.row_start_spans:,}" if s.row_start_spans else None,
         "invalid UTF-8": _rows(s.invalid_utf8_rows, s.rows_checked),
         "ownership": _ownership(report),
-        "findings": f"{report.findings_total:,} ({len(report.findings):,} kept, "
-        f"{min(len(report.findings), SHOWN_FINDINGS)} shown)",
+        "findings": f"{report.findings_total:,} ({len(report.findings):,} kept, {len(shown(report.findings))} shown)",
     }
     yield from (f"  {name}: {text}" for name, text in lines.items() if text is not None)
 
@@ -177,34 +197,37 @@ def _ownership(report: Report) -> str:
 
 def verdict_lines(report: Report, fail_on: FailOn) -> Iterator[str]:
     """Say how it ended: sources that could not be checked, what is over the bar, and the verdict as the last line."""
+    *lines, last = _verdict(report, fail_on)
+    doubt = tokenizer_doubt(report.statistics)
+    yield from lines
+    yield last if doubt is None else f"{last}  ({doubt})"
+
+
+def _verdict(report: Report, fail_on: FailOn) -> Iterator[str]:
     s = report.statistics
     yield from (f"error: {_named(unchecked.code)}{unchecked.message}" for unchecked in report.unchecked)
     reasons = report.over_the_bar(fail_on)
     if reasons:
         yield f"FAILED  {_some(reasons, '; ')}  (bar: {fail_on})"
     if report.partial:
-        yield f"STOPPED  before the end; the report covers {_number(s.rows_checked, 'row')}"
+        yield f"STOPPED  before the end; the report covers {counted(s.rows_checked, 'row')}"
     elif report.unchecked:
         names = [inert(unchecked.source) for unchecked in report.unchecked]
-        yield f"COULD NOT CHECK  {_some(names, ', ')}  (checked: {_number(s.rows_checked, 'row')} of other sources)"
+        yield f"COULD NOT CHECK  {_some(names, ', ')}  (checked: {counted(s.rows_checked, 'row')})"
     elif not report.complete:
-        yield f"COULD NOT CHECK  none of {_number(s.rows, 'row')} could be read"
+        yield f"COULD NOT CHECK  {'the only row cannot' if s.rows == 1 else f'none of {s.rows:,} rows can'} be read"
     elif not reasons:
         exposed = ""
         if s.drift_rows:
             exposed = f"  (exposure: a re-encode would change {_rows(s.drift_rows, s.rows_checked)})"
-        yield (
-            f"OK  {_number(s.rows_checked, 'row')}, {_number(s.tokens, 'token')}: nothing over the bar "
-            f"({fail_on}){exposed}"
-        )
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+        sound = f"nothing over the bar ({fail_on})"
+        if fail_on == "realised":  # which must not read as if there were no realised drift: nobody looked
+            sound = "every record is sound (what was trained is not compared)"
+        yield f"OK  {counted(s.rows_checked, 'row')}, {counted(s.tokens, 'token')}: {sound}{exposed}"
 
 
 def _rows(count: int, whole: int) -> str:
-    return f"{_number(count, 'row')} ({_share(count, whole)})"
+    return f"{counted(count, 'row')} ({_share(count, whole)})"
 
 
 def _of_them(count: int | None, whole: int | None) -> str:

@@ -225,7 +225,8 @@ def _warn_of_cleanup(config: Path) -> None:
         warnings.warn(
             f"{inert(str(config))} switches clean_up_tokenization_spaces on: transformers then removes spaces before "
             "punctuation when it decodes, and the text no longer encodes to the sampled ids. drifted counts a plain "
-            "decode; pass clean_up_tokenization_spaces=True to measure that pipeline too",
+            "decode; to measure that pipeline too: clean_up_tokenization_spaces=True, on the command line "
+            "--clean-up-tokenization-spaces",
             TokenizerWarning,
             stacklevel=3,
         )

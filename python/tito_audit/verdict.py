@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tito_audit.lanes import lanes
 from tito_audit.printable import counted
-from tito_audit.rules import rule
+from tito_audit.rules import Rule, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ def described(check: Check) -> str:
 
 
 def drift_message(check: Check) -> str:
-    """Tell of a row that drifts where it must not: the first place, and how many more there are."""
+    """Tell of a row that drifts where it must not: the first place, how many more there are, what to do about it."""
     # Spacing beside control tokens is no failure by itself, so it is not what a failure shows.
     spans = [span for span in check.spans if span.cause != "control-spacing"] or list(check.spans)
     first = spans[0]
@@ -38,7 +38,8 @@ def drift_message(check: Check) -> str:
     if not sampled:
         what = f"re-encoding adds {counted(reencoded, 'id')}"
     more = [f"  and {_by_cause(spans[1:])}"] if len(spans) > 1 else []
-    return "\n".join([f"{what} ({first.code} {first.cause}), {_place(first)}", lanes(check, first), *more])
+    headline = f"{what} ({first.code} {first.cause}), {_place(first)}"
+    return "\n".join([headline, lanes(check, first), *more, _help(rule(first.code))])
 
 
 def _described(check: Check) -> Iterator[str]:
@@ -65,7 +66,7 @@ def _described(check: Check) -> Iterator[str]:
         yield f"  and {counted(len(others) - _SHOWN_FINDINGS, 'more finding')}"
     if check.findings:
         gravest = min(check.findings, key=_importance)
-        yield textwrap.fill(f"help: {gravest.rule.fix}", _WIDTH, subsequent_indent="      ")
+        yield _help(gravest.rule)
 
 
 def _headline(check: Check) -> str:
@@ -84,6 +85,10 @@ def _headline(check: Check) -> str:
         f"drift: {ids}{trained} {comes} as {len(check.reencoded_ids)}{silent}; first difference at token "
         f"{check.first_diff}"
     )
+
+
+def _help(about: Rule) -> str:
+    return textwrap.fill(f"help: {about.fix}", _WIDTH, subsequent_indent="      ")
 
 
 def _importance(finding: Finding) -> tuple[int, bool]:
