@@ -26,7 +26,7 @@ rng = np.random.default_rng(0)
 
 
 def rows() -> list[list[int]]:
-    """Fresh rows of some 1,500 tokens: the corpus' words in another order, every 200th id spelled in two."""
+    """Fresh rows of some 1,800 tokens: the corpus' words in another order, every 200th id spelled in two."""
     pieces = {token: piece for piece, token in wheel.get_vocab().items()}
     vocab = wheel.get_vocab()
     out = []
