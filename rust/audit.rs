@@ -3,7 +3,7 @@
 use crate::align::{self, Side, Span};
 use crate::cause::{Cause, Drift};
 use crate::decode::DecodeTrace;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, guarded};
 use crate::provenance::{self, Provenance, Straddling};
 use crate::reencode::EncodeTrace;
 use crate::tokenizer::{Added, Tokenizer};
@@ -131,8 +131,9 @@ impl Tokenizer {
         audit.first_diff = align::first_diff(row.ids, &audit.reencoded);
         let owners = row.owners.or(row.mask);
         let has_several_owners = owners.is_some_and(|owners| owners.iter().any(|owner| owner != &owners[0]));
-        let decoded =
-            if audit.first_diff.is_some() || has_several_owners { self.trace_decode(row.ids, &text) } else { None };
+        let is_traced = audit.first_diff.is_some() || has_several_owners || text.contains(char::REPLACEMENT_CHARACTER);
+        let decoded = is_traced.then(|| self.trace_decode(row.ids, &text)).flatten();
+        audit.invalid_utf8 = decoded.as_ref().is_some_and(|decoded| !decoded.invalid.is_empty());
         let byte_owner = match (&decoded, owners) {
             (Some(decoded), Some(owners)) => provenance::owner_of_bytes(text.len(), &decoded.ranges, owners),
             _ => Vec::new(),
@@ -144,7 +145,7 @@ impl Tokenizer {
             self.explain(row, &text, decoded.as_ref(), &byte_owner, &mut audit)?;
         }
         if options.any() {
-            audit.pipeline = Some(self.pipeline(row.ids, &audit, options)?);
+            audit.pipeline = Some(self.pipeline(row.ids, &audit, options));
         }
         Ok(audit)
     }
@@ -169,9 +170,8 @@ impl Tokenizer {
             Some((sampled, reencoded)) => align::spans(sampled, reencoded),
             None => align::unlocated_span(row.ids, &audit.reencoded).into_iter().collect(),
         };
-        let runs = self.clean_runs(row.ids, &audit.reencoded, &mut audit.encoded_bytes)?;
+        let runs = self.clean_runs(row.ids, &audit.reencoded, &mut audit.encoded_bytes);
         audit.artefact = runs.all_clean;
-        audit.invalid_utf8 = decoded.is_some_and(|decoded| !decoded.invalid.is_empty());
         // A trace that disagrees with the verdict places nothing, but the ids it is asked about are those of the verdict.
         let encoded = EncodeTrace { ids: audit.reencoded.clone(), ..encoded };
         let drift = Drift {
@@ -206,40 +206,42 @@ impl Tokenizer {
     ///
     /// Borders are the added tokens that leave the spaces beside them alone. There is nothing to separate without a
     /// border, and nothing to conclude where other added tokens came back.
-    fn clean_runs(&self, sampled: &[u32], reencoded: &[u32], encoded_bytes: &mut usize) -> Result<CleanRuns> {
+    fn clean_runs(&self, sampled: &[u32], reencoded: &[u32], encoded_bytes: &mut usize) -> CleanRuns {
         let is_added = |id: &&u32| self.added(**id).is_some();
         let is_border = |id: u32| self.added(id).is_some_and(Added::is_border);
         if !sampled.iter().any(|&id| is_border(id))
             || !sampled.iter().filter(is_added).eq(reencoded.iter().filter(is_added))
         {
-            return Ok(CleanRuns::default());
+            return CleanRuns::default();
         }
         let mut runs = CleanRuns { all_clean: true, clean: Vec::new() };
         let mut start = 0;
         for run in sampled.split(|&id| is_border(id)) {
-            let text = self.decode(run, false)?;
+            // A run that the reference refuses by itself does not come back, whatever became of the whole row.
+            let text = guarded(|| self.decode(run, false)).unwrap_or_default();
             *encoded_bytes += text.len();
-            if self.encode(&text)? == run {
+            if guarded(|| self.encode(&text)).is_ok_and(|ids| ids == run) {
                 runs.clean.push(start..start + run.len());
             } else {
                 runs.all_clean = false;
             }
             start += run.len() + 1;
         }
-        Ok(runs)
+        runs
     }
 
-    fn pipeline(&self, ids: &[u32], audit: &RowAudit, options: PipelineOptions) -> Result<Pipeline> {
+    /// The second exposure; where the reference refuses the pipeline's text, nothing comes back.
+    fn pipeline(&self, ids: &[u32], audit: &RowAudit, options: PipelineOptions) -> Pipeline {
         let lost = if options.skip_special_tokens { positions(ids, |id| self.is_skipped(id)) } else { Vec::new() };
-        let (text, is_cleaned) = self.pipeline_text(ids, options)?;
-        let reencoded = self.encode(&text)?;
+        let (text, is_cleaned) = guarded(|| self.pipeline_text(ids, options)).unwrap_or_default();
+        let reencoded = guarded(|| self.encode(&text)).unwrap_or_default();
         let first_diff = align::first_diff(ids, &reencoded);
         let own = [(!lost.is_empty(), Cause::SpecialSkipped), (is_cleaned, Cause::CleanupSpaces)];
         let own = own.into_iter().filter_map(|(holds, cause)| holds.then_some(cause));
         // A cause that the plain round trip shows already stays one here.
         let plain = audit.findings.iter().map(|finding| finding.cause);
         let cause = first_diff.map(|_| own.chain(plain).min().unwrap_or(Cause::Merge));
-        Ok(Pipeline { ids: reencoded, first_diff, cause, lost })
+        Pipeline { ids: reencoded, first_diff, cause, lost }
     }
 
     /// The text of a pipeline that decodes with its own options.

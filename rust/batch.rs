@@ -128,7 +128,7 @@ impl<'a> Batch<'a> {
                 ids: &ids,
                 mask: mask.as_deref(),
                 owners: owners.as_deref(),
-                join: self.joins.and_then(|joins| usize::try_from(joins[index]).ok()),
+                join: self.joins.and_then(|joins| usize::try_from(joins[index]).ok()).filter(|&join| join > 0),
                 lacks_context: self.row_start.is_some_and(|row_start| row_start[index]),
             };
             tokenizer.audit(&row, options)

@@ -10,6 +10,9 @@ use unicode_normalization_alignments::char::canonical_combining_class;
 
 use crate::ByteRange;
 
+/// Longest changed part, in bytes, whose tokens are placed: some 60 stacked marks.
+pub const LONGEST_PART: usize = 128;
+
 /// A Unicode normalization form.
 pub type Form = fn(&str) -> String;
 

@@ -197,7 +197,8 @@ fn cleaned_up(text: &str) -> String {
 }
 
 impl Draft {
-    fn finish(self) -> DecodeTrace {
+    fn finish(mut self) -> DecodeTrace {
+        self.close_gaps();
         let text = String::from_utf8(self.text).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
         DecodeTrace { text, ranges: self.ranges, invalid: self.invalid }
     }
@@ -342,8 +343,8 @@ mod tests {
     }
 
     fn token() -> impl Strategy<Value = String> {
-        const KNOWN: [&str; 15] =
-            ["▁", "▁a", "aa", " ", ".", "##b", "a</w>", "<pad>", "|", "n't", "é", "Ġ", "Ã", "©", "<0x+F>"];
+        const KNOWN: [&str; 16] =
+            ["▁", "▁a", "aa", " ", ".", "##b", "a</w>", "<pad>", "|", "n't", "é", "Ġ", "Ã", "©", "<0x+F>", ""];
         prop_oneof![
             prop::sample::select(&KNOWN[..]).prop_map(str::to_owned),
             any::<u8>().prop_map(|byte| format!("<0x{byte:02X}>")),

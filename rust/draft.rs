@@ -38,6 +38,18 @@ impl Draft {
         draft
     }
 
+    /// Give bytes that no token has, those inserted at an empty token, to the token behind them, or to the last one.
+    pub(crate) fn close_gaps(&mut self) {
+        let mut covered = 0;
+        for range in self.ranges.iter_mut().filter(|range| !ByteRange::is_empty(range)) {
+            range.start = range.start.min(covered);
+            covered = covered.max(range.end);
+        }
+        if let Some(last) = self.ranges.last_mut().filter(|_| covered < self.text.len()) {
+            *last = last.start.min(covered)..self.text.len();
+        }
+    }
+
     /// Make all pieces one.
     pub(crate) fn fuse(&mut self) {
         self.piece_ends = vec![self.text.len()];

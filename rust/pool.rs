@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// `work(0)`, `work(1)`, ... `work(count - 1)`, in this order, over `threads` threads. `work` must not panic.
 ///
-/// The threads are started and joined inside the call: none is alive when the caller forks afterwards. One thread works on
-/// the caller's own stack, which keeps the reference's per-thread caches warm from call to call.
+/// The threads are started and joined inside the call: none is alive when the caller forks afterwards. The caller's own
+/// thread is one of them, which keeps the reference's per-thread caches warm from call to call.
 pub fn map<T: Send>(count: usize, threads: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let threads = threads.min(count);
     let Some(_pool) = (threads > 1).then(Pool::enter).flatten() else {
@@ -23,8 +23,12 @@ pub fn map<T: Send>(count: usize, threads: usize, work: impl Fn(usize) -> T + Sy
         }
     };
     let mut done: Vec<(usize, T)> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
-        workers.into_iter().flat_map(|worker| worker.join().expect("work does not panic")).collect()
+        // Where the system grants no more threads, those there are do the work.
+        let start = |_| std::thread::Builder::new().spawn_scoped(scope, worker).ok();
+        let others: Vec<_> = (1..threads).map_while(start).collect();
+        let own = worker();
+        let others = others.into_iter().flat_map(|worker| worker.join().expect("work does not panic"));
+        own.into_iter().chain(others).collect()
     });
     done.sort_unstable_by_key(|(index, _)| *index);
     done.into_iter().map(|(_, result)| result).collect()

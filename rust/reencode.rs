@@ -103,6 +103,8 @@ impl Tokenizer {
         if let Some(form) = self.unicode_form() {
             let composed = compose::changed_parts(text, &trace.changed, form);
             compose::cover(&mut trace.ranges, &composed);
+            // Every token of such a stack of marks would cover all of it: as many bytes as tokens times bytes.
+            trace.located &= composed.iter().all(|part| part.len() <= compose::LONGEST_PART);
         }
         if !matches!(model, ModelWrapper::BPE(_)) && !trace.changed.is_empty() {
             // Their offsets follow the normalized text, which says too little about where a changed text came from.

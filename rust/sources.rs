@@ -26,22 +26,26 @@ pub struct Prefixes {
 }
 
 impl Prefixes {
-    /// Ask the stages what they make of a plain letter.
+    /// Ask the stages what they make of a plain letter, of the first that they leave as it is.
     pub fn probe(reference: &tokenizers::Tokenizer) -> Self {
-        let before_letter = |text: &str| text.strip_suffix('a').unwrap_or_default().to_owned();
+        let letters = ["a", "e", "x", "7", "Q"];
         let mut prefixes = Self::default();
         if let Some(normalizer) = reference.get_normalizer() {
-            let mut probe = NormalizedString::from("a");
-            if normalizer.normalize(&mut probe).is_ok() {
-                prefixes.normalizer = before_letter(probe.get());
-            }
+            let before = |letter: &str| {
+                let mut probe = NormalizedString::from(letter);
+                normalizer.normalize(&mut probe).ok()?;
+                probe.get().strip_suffix(letter).map(str::to_owned)
+            };
+            prefixes.normalizer = letters.into_iter().find_map(before).unwrap_or_default();
         }
         if let Some(pre_tokenizer) = reference.get_pre_tokenizer() {
-            let mut probe = PreTokenizedString::from("a");
-            if pre_tokenizer.pre_tokenize(&mut probe).is_ok() {
+            let before = |letter: &str| {
+                let mut probe = PreTokenizedString::from(letter);
+                pre_tokenizer.pre_tokenize(&mut probe).ok()?;
                 let splits = probe.get_splits(OffsetReferential::Original, OffsetType::Byte);
-                prefixes.pre_tokenizer = splits.first().map(|(text, ..)| before_letter(text)).unwrap_or_default();
-            }
+                splits.first()?.0.strip_suffix(letter).map(str::to_owned)
+            };
+            prefixes.pre_tokenizer = letters.into_iter().find_map(before).unwrap_or_default();
         }
         prefixes
     }

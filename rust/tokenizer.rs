@@ -2,15 +2,14 @@
 //! added tokens, and which stages can change a text.
 
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde_json::Value;
 use tokenizers::models::bpe::BPE;
-use tokenizers::{AddedToken, Model, ModelWrapper};
+use tokenizers::{AddedToken, Model, ModelWrapper, NormalizedString, Normalizer};
 
 use crate::compose::{self, Form};
 use crate::decode::{DecodeTrace, Decoder};
-use crate::error::{Error, Result, panic_message};
+use crate::error::{Error, Result, guarded};
 use crate::sources::Prefixes;
 
 /// How to load a tokenizer.
@@ -68,11 +67,17 @@ impl Tokenizer {
     /// # Errors
     /// [`Error::Load`] for a file that the reference cannot load, [`Error::Dropout`] for `dropout > 0` unless it is ignored.
     pub fn from_json(json: &[u8], options: LoadOptions) -> Result<Self> {
-        // The reference unwraps in a few places while it reads a malformed file.
-        let loaded = catch_unwind(AssertUnwindSafe(|| tokenizers::Tokenizer::from_bytes(json)));
-        let mut reference = loaded
-            .map_err(|payload| Error::Load { reason: panic_message(payload.as_ref()) })?
-            .map_err(|e| Error::Load { reason: e.to_string() })?;
+        // The reference panics in a few places on a malformed file, while it reads it or when a stage is first used.
+        guarded(|| Self::read(json, options)).map_err(|error| match error {
+            Error::Reference { reason } => Error::Load { reason },
+            other => other,
+        })
+    }
+
+    fn read(json: &[u8], options: LoadOptions) -> Result<Self> {
+        let mut reference =
+            tokenizers::Tokenizer::from_bytes(json).map_err(|e| Error::Load { reason: e.to_string() })?;
+        check_normalized_tokens(&reference)?;
         let changed = normalise_settings(&mut reference, options)?;
         let decoder = serde_json::to_value(reference.get_decoder()).ok().as_ref().and_then(Decoder::from_json);
         let vocab = read_vocab(&reference, decoder.as_ref());
@@ -221,6 +226,34 @@ impl Tokenizer {
         let encoding = self.reference.encode_fast(text, false).map_err(Error::reference)?;
         Ok(encoding.get_ids().to_vec())
     }
+}
+
+/// Refuse added tokens that are looked for in the normalized text and have no text of their own there.
+///
+/// The reference searches for an empty text without end, and of two tokens with the same text it finds the one that the
+/// order of a hash map puts last: another one after every load.
+fn check_normalized_tokens(reference: &tokenizers::Tokenizer) -> Result<()> {
+    let Some(normalizer) = reference.get_normalizer() else { return Ok(()) };
+    let mut seen: HashMap<String, String> = HashMap::new();
+    for token in reference.get_added_tokens_decoder().values().filter(|token| token.normalized) {
+        let mut text = NormalizedString::from(token.content.as_str());
+        normalizer.normalize(&mut text).map_err(Error::reference)?;
+        let content = &token.content;
+        if text.get().is_empty() {
+            let reason = format!(
+                "nothing is left of the added token {content:?} after normalization; add it with normalized=False"
+            );
+            return Err(Error::Load { reason });
+        }
+        if let Some(other) = seen.insert(text.get().to_owned(), content.clone()) {
+            let reason = format!(
+                "the added tokens {other:?} and {content:?} are the same after normalization, and which of them comes back \
+                 changes from load to load; add them with normalized=False"
+            );
+            return Err(Error::Load { reason });
+        }
+    }
+    Ok(())
 }
 
 /// Clear what is no property of a text, and say what was cleared.

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tokenizers import Tokenizer, decoders, models, normalizers
 
 import tito_audit as tito
 from tiny import byte_level, refusing, sentence_piece, straddler
@@ -375,3 +376,27 @@ def test_damaged_bytes_give_a_report(places: list[int], damage: bytes) -> None:
         report = audit(file.name, TINY)
     assert report.statistics.rows or report.unchecked
     assert all(line.isprintable() for line in str(report).split("\n"))
+
+
+def test_no_trainable_token_is_counted_in_a_turn_without_a_mask() -> None:
+    report = audit([{"token_ids": [A, A], "turns": [0, 1]}], TINY)
+    counts = report.statistics.by_turn.values()
+    assert [(each.trainable_tokens, each.drift_trainable_tokens) for each in counts] == [(None, None)] * 2
+    assert [line.split()[4:] for line in str(report).splitlines() if line.startswith("     0 ")] == [["-", "-", "-"]]
+
+
+def test_integers_of_thousands_of_digits_are_shortened_in_a_report() -> None:
+    huge = 10**5000
+    report = audit([{"token_ids": [huge], "mask": [1], "id": huge}], TINY)
+    assert "(5001 digits)" in json.loads(report.to_json())["findings"][0]["sampled"]["ids"][0]
+    assert "(5001 digits)" in str(report)
+
+
+def test_rows_whose_tokens_cannot_be_placed_are_said() -> None:
+    lowering = Tokenizer(models.Unigram([("?", 0.0), ("a", -1.0), ("b", -2.0), ("ab", -1.5), ("A", -1.0)], unk_id=0))
+    lowering.normalizer = normalizers.Lowercase()
+    lowering.decoder = decoders.Fuse()
+    rows = [{"token_ids": [4, 2], "mask": [0, 1]}, {"token_ids": [1], "mask": [1]}, {"token_ids": [1], "mask": [0]}]
+    notes = audit(rows, tito.load_tokenizer(lowering)).notes
+    assert "1 of 3 rows has re-encoded tokens that cannot be placed: no straddling is computed there" in notes
+    assert not any("cannot be placed" in note for note in audit(rows[1:], tito.load_tokenizer(lowering)).notes)

@@ -280,3 +280,13 @@ def test_calls_from_many_threads_at_once() -> None:
     for worker in workers:
         worker.join()
     assert not wrong
+
+
+@pytest.mark.parametrize("join", [5, -2, 2**70, -(2**70)])
+def test_a_join_is_a_place_in_its_row(join: int) -> None:
+    with pytest.raises(
+        tito.RecordError, match=r"row 1: joins: .* is no number of prompt ids of a row of 2 ids"
+    ) as caught:
+        tito.check_batch([[0], [2, 2]], TOK, joins=[-1, join])
+    assert (caught.value.row, caught.value.value) == (1, join)
+    tito.check_batch([[0], [2, 2], []], TOK, joins=[0, 2, 0])

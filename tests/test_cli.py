@@ -375,3 +375,68 @@ def test_a_tokenizer_that_cannot_be_loaded(tmp_path: Path, capsys: pytest.Captur
     broken.write_text("{")
     assert main(["check", write(tmp_path / "r.jsonl", CLEAN), "-t", str(broken)]) == 2
     assert capsys.readouterr().err.startswith("error: ")
+
+
+@pytest.mark.parametrize("target", ["r.jsonl", "link", "tokenizer.json"])
+def test_a_report_never_replaces_what_is_read(
+    tokenizer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], target: str
+) -> None:
+    rows = write(tmp_path / "r.jsonl", CLEAN)
+    (tmp_path / "link").symlink_to(rows)
+    (tmp_path / "tokenizer.json").write_bytes(Path(tokenizer).read_bytes())
+    before = (tmp_path / target).read_bytes()
+    assert main(["check", str(tmp_path / "*.jsonl"), "-t", str(tmp_path), "-o", str(tmp_path / target)]) == 2
+    assert (tmp_path / target).read_bytes() == before
+    assert target in capsys.readouterr().err
+
+
+def test_a_panic_is_an_internal_error_with_what_was_found_before(
+    tokenizer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class PanicError(BaseException):
+        pass
+
+    def panic(*_: Any, **__: Any) -> None:
+        raise PanicError("\x1b[31m")
+
+    monkeypatch.setattr(Auditor, "run", panic)
+    assert main(["check", write(tmp_path / "r.jsonl", CLEAN), "-t", tokenizer]) == 2
+    captured = capsys.readouterr()
+    assert "STOPPED" in captured.out
+    assert "internal error" in captured.err
+    assert "\x1b" not in captured.err
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("check R -t T >&-", 2),
+        ("--help >&-", 2),
+        ("check R -t T 2>&-", 0),
+        ("check R -t nowhere 2>&-", 2),
+        ("check --help | true", 0),
+    ],
+)
+def test_closed_streams(tokenizer: str, tmp_path: Path, line: str, code: int) -> None:
+    rows = write(tmp_path / "r.jsonl", CLEAN)
+    words = line.replace("R", rows).replace("T", tokenizer)
+    script = f"set -o pipefail; {sys.executable} -m tito_audit {words}"
+    ended = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False, timeout=120)
+    assert ended.returncode == code
+    assert "Traceback" not in ended.stdout + ended.stderr
+    assert "Exception" not in ended.stderr
+
+
+def test_a_tokenizer_with_dropout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    random = Tokenizer(models.BPE({"x": 0}, [], dropout=0.5))
+    random.save(str(tmp_path / "tokenizer.json"))
+    args = ["check", write(tmp_path / "r.jsonl", {"token_ids": [0], "mask": [1]}), "-t", str(tmp_path)]
+    assert main(args) == 2
+    assert "--ignore-dropout" in capsys.readouterr().err
+    assert main([*args, "--ignore-dropout"]) == 0
+
+
+def test_a_hostile_name_is_escaped_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["check", "x", "-t", "\x1b[31m"])
+    main(["check", "--\x1b[31m"])
+    assert "\x1b" not in capsys.readouterr().err

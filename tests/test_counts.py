@@ -96,10 +96,15 @@ def by_hand(of: dict[str, Any], batch: tito.Batch, turns: Any) -> Statistics:
             s.pipeline_drift_rows = (s.pipeline_drift_rows or 0) + r.pipeline.drifted
         for turn in set(row_turns or ()) - {-1}:
             tokens = {token for token, of_turn in enumerate(row_turns or ()) if of_turn == turn}
-            trained = {token for token in tokens if mask is None or mask[token]}
-            count = TurnCount(1, bool(tokens & inside), len(trained), len(trained & inside))
-            s.by_turn.setdefault(turn, TurnCount()).add(count)
+            s.by_turn.setdefault(turn, TurnCount()).add(turn_by_hand(tokens, inside, mask))
     return s
+
+
+def turn_by_hand(tokens: set[int], inside: set[int], mask: list[int] | None) -> TurnCount:
+    if mask is None:
+        return TurnCount(1, bool(tokens & inside))
+    trained = {token for token in tokens if mask[token]}
+    return TurnCount(1, bool(tokens & inside), len(trained), len(trained & inside))
 
 
 @given(batches())

@@ -3,6 +3,7 @@ import pytest
 import tito_audit as tito
 from tiny import byte_level, load, sentence_piece, straddler
 from tito_audit.findings import Finding
+from tito_audit.lanes import lanes
 
 TOK = straddler()
 
@@ -151,3 +152,11 @@ def test_long_spans_are_cut() -> None:
     [finding] = tito.check([0] * 64, tok).findings
     assert finding.message == f'"a" "a" "a" "a" "a" "a" ... (58 more) -> "{"a" * 64}"'
     assert len(finding.sampled_ids) == 64
+
+
+def test_an_integer_too_long_to_write_is_kept_and_cut_where_it_is_shown() -> None:
+    r = tito.check([10**5000, 2, 2], TOK, mask=[1, 1, 0])
+    assert r.findings[0].sampled_ids == (10**5000,)
+    assert "10000000...(5001 digits) at 0" in r.findings[0].message
+    for rendered in (str(r), repr(r), repr(r.findings), lanes(r, r.spans[0])):
+        assert "(5001 digits)" in rendered or rendered == repr(r)

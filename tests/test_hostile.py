@@ -84,11 +84,6 @@ ODD: dict[str, Spec] = {
         added_tokens=added("a", "  ", lstrip=True, rstrip=True, normalized=True), decoder={"type": "Fuse"}
     ),
     "a very long added token": spec(added_tokens=added("ab" * 5_000), decoder={"type": "Fuse"}),
-    "an added token that its normalizer empties": spec(
-        added_tokens=added(" ", normalized=True),
-        normalizer={"type": "Strip", "strip_left": True, "strip_right": True},
-        decoder={"type": "Fuse"},
-    ),
     "a normalizer that doubles": spec(
         normalizer={"type": "Replace", "pattern": {"String": "a"}, "content": "aaaa"}, decoder={"type": "Fuse"}
     ),
@@ -295,3 +290,54 @@ def test_arrays_that_numpy_lays_out_otherwise(tok: tito.Tokenizer) -> None:
     readonly = row[::2].copy()
     readonly.flags.writeable = False
     assert np.array_equal(tito.check(readonly, tok).reencoded_ids, expected.reencoded_ids)
+
+
+@pytest.mark.parametrize(
+    ("contents", "said"),
+    [(["\n"], "nothing is left of the added token"), (["ToolCall", "toolcall"], "the same after normalization")],
+)
+def test_added_tokens_without_a_text_of_their_own_are_refused(contents: list[str], said: str, tmp_path: Path) -> None:
+    steps = [{"type": "Strip", "strip_left": True, "strip_right": True}, {"type": "Lowercase"}]
+    source = spec(normalizer={"type": "Sequence", "normalizers": steps}, added_tokens=added(*contents, normalized=True))
+    with pytest.raises(tito.TokenizerError, match=said):
+        load(tmp_path, json.dumps(source).encode())
+
+
+def test_a_stage_that_panics_when_it_is_first_used_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(tito.TokenizerError):
+        load(tmp_path, json.dumps(spec(pre_tokenizer={"type": "FixedLength", "length": 0})).encode())
+
+
+def test_a_tower_of_marks_is_judged_in_memory_that_grows_with_it() -> None:
+    source = json.loads(zoo.zoo()["bytelevel_cl100k"])
+    assert source["normalizer"] is not None, "the tower must be put in order"
+    wheel = Tokenizer.from_str(json.dumps(source | {"normalizer": None}))
+    tok = tito.load_tokenizer(Tokenizer.from_str(json.dumps(source)))
+    short, tall = (wheel.encode("a" + "\u0301\u0327" * marks, add_special_tokens=False).ids for marks in (4, 20_000))
+    masks = [[position % 2 for position in range(len(ids))] for ids in (short, tall)]
+    batch = tito.check_batch([short, tall], tok, mask=masks, threads=1)
+    assert batch.drifted.all()
+    assert batch.located.tolist() == [True, False]
+    assert len(batch.columns["straddling_mask"]) < 1000
+
+
+def test_a_run_that_the_reference_refuses_by_itself_costs_the_row_nothing() -> None:
+    source = spec(
+        model={"type": "WordLevel", "vocab": {"x": 0}, "unk_token": "nope"},
+        decoder={"type": "Fuse"},
+        added_tokens=[{"id": 1, "content": "<s>", **PLAIN, "special": True}],
+    )
+    tok = tito.load_tokenizer(Tokenizer.from_str(json.dumps(source)))
+    result = tito.check([0, 1, 0], tok, skip_special_tokens=True)
+    assert not result.drifted
+    assert result.pipeline is not None
+    assert (result.pipeline.drifted, result.pipeline.lost_positions) == (True, (1,))
+
+
+def test_bytes_inserted_at_an_empty_token_belong_to_a_token() -> None:
+    source = spec(model={"type": "WordLevel", "vocab": {"": 0, "a": 1, "a ": 2, "[UNK]": 3}, "unk_token": "[UNK]"})
+    tok = tito.load_tokenizer(Tokenizer.from_str(json.dumps(source)))
+    assert tito.check([1, 0], tok, mask=[1, 1]).straddling == ()
+    owners = tito.provenance([1, 0, 1], tok, owners=[3, 4, 3]).byte_owner
+    assert owners is not None
+    assert set(owners.tolist()) <= {3, 4}

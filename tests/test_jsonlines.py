@@ -126,3 +126,11 @@ def test_bytes_read_are_told(tmp_path: Path) -> None:
     told: list[int] = []
     list(JsonLines(str(path), on_read=told.append))
     assert told == [9, 1, 8]
+
+
+def test_a_null_byte_spoils_its_line_only(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(b'{"a": 1}\n\0\0{"a\n{"a": 3}\n')
+    records = [record for _, record in JsonLines(str(path))]
+    assert [records[0], records[2]] == [{"a": 1}, {"a": 3}]
+    assert isinstance(records[1], RecordError)

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tito_audit.printable import _cells, cells, clipped, inert, piece
+from tito_audit.printable import _HIDDEN, _cells, cells, clipped, inert, piece
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_pieces_of_anything_print(data: bytes) -> None:
 def test_inert_text_prints_and_printable_text_is_left_alone(text: str) -> None:
     assert inert(text).isprintable()
     assert inert(inert(text)) == inert(text)
-    if text.isprintable():
+    if text.isprintable() and not _HIDDEN.search(text):
         assert inert(text) == text
 
 
@@ -60,3 +60,18 @@ def test_widths_are_asked_once_per_character() -> None:
     assert cells("\u65e5\u672c" * 10_000) == 40_000
     assert _cells.cache_info().misses - before <= 2
     assert _cells.cache_info().maxsize is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\U000e0100\U000e0101", "a\U000e0100\\U000e0101"),
+        ("\ufe0f\ufe0e", r"\ufe0f\ufe0e"),
+        ("\u2764\ufe0f", "\u2764\ufe0f"),
+        ("a\u034fb\u3164\u115f\u1160\uffa0", r"a\u034fb\u3164\u115f\u1160\uffa0"),
+        ("\u3164\ufe0f", r"\u3164\ufe0f"),
+    ],
+)
+def test_what_draws_nothing_is_escaped(text: str, shown: str) -> None:
+    assert inert(text) == shown
+    assert piece(text.encode()) == f'"{shown}"'

@@ -168,7 +168,7 @@ def test_a_name_of_rows_that_is_nowhere_is_a_note() -> None:
 def test_a_meaning_of_null_masks_without_a_column_of_masks_is_a_note() -> None:
     source = read_records([{"token_ids": [1]}], ReadOptions(null_mask="all-trained"))
     assert len(list(source)) == 1
-    assert source.notes == ["null_mask (--null-mask) was given, but no column of masks was found"]
+    assert source.notes == ["no column of masks was found: null_mask (--null-mask) stands for the mask of every row"]
 
 
 def test_a_row_without_ids_names_all_its_columns(tmp_path: Path) -> None:
@@ -237,3 +237,33 @@ def test_sources_are_paths_patterns_or_records(tmp_path: Path) -> None:
 def test_what_is_no_source(sources: object) -> None:
     with pytest.raises(TypeError, match="where paths, or an iterable of records"):
         list(open_sources(sources, ReadOptions()))
+
+
+@pytest.mark.parametrize("in_file", [True, False])
+def test_a_prompt_that_first_appears_later_is_used_from_there_on(tmp_path: Path, in_file: bool) -> None:  # noqa: FBT001
+    records: list[Any] = [
+        {"response_ids": [3], "mask": [1]},
+        {"prompt_ids": [1, 2], "response_ids": [3], "mask": [1]},
+        {"response_ids": [4], "mask": [1]},
+    ]
+    path = tmp_path / "r.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    source = read_file(str(path), ReadOptions()) if in_file else read_records(records, ReadOptions())
+    rows = list(source)
+    assert [None if row.ids is None else row.ids.tolist() for row in rows] == [[3], [1, 2, 3], [4]]
+    assert [(row.prompt, row.context_unknown) for row in rows] == [(-1, True), (2, False), (-1, True)]
+    assert source.notes == ["the first rows have no column prompt_ids and were read without it"]
+
+
+def test_a_meaning_of_missing_masks_does_not_depend_on_the_order_of_rows() -> None:
+    records: list[Any] = [{"token_ids": [3]}, {"token_ids": [3], "mask": [0]}, {"token_ids": [3]}]
+    rows = list(read_records(records, ReadOptions(null_mask="all-trained")))
+    assert [None if row.mask is None else row.mask.tolist() for row in rows] == [[1], [0], [1]]
+
+
+def test_a_deeply_nested_record_in_memory_is_one_bad_row() -> None:
+    nested: list[Any] = []
+    for _ in range(100_000):
+        nested = [nested]
+    records = [nested, {"token_ids": [1], "mask": nested}, {"token_ids": [1], "mask": [1]}]
+    assert [row.ids is None for row in read_records(records, ReadOptions())] == [True, True, False]

@@ -337,3 +337,45 @@ def test_numbers_that_are_none() -> None:
 def test_shown_values_are_one_short_printable_line(value: object) -> None:
     assert shown(value).isprintable()
     assert len(shown(value)) < 80
+
+
+class Angry:
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+def test_any_value_is_shown() -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert shown(deep) == "<list>"
+    assert shown(Angry()) == "<Angry>"
+    assert shown(10**5000) == "10000000...(5001 digits)"
+    assert shown(-(10**5000) + 1) == "-99999999...(5000 digits)"
+    assert shown(1 << (1 << 21)) == "<int of 2097153 bits>"
+    with pytest.raises(RecordError, match="<list> at position 1 is no integer"):
+        to_ids([1, deep])
+
+
+@pytest.mark.parametrize("read", [lambda row: to_ids(row, column="c"), lambda row: to_mask(row, 3, column="c")])
+def test_masked_arrays_are_refused_where_something_is_masked(read: Any) -> None:
+    row = np.ma.MaskedArray([1, 0, 1], mask=[False, True, False])
+    with pytest.raises(RecordError, match=r"^c: a numpy masked array whose entry at position 1 is masked") as caught:
+        read(row)
+    assert caught.value.position == 1
+    read(np.ma.MaskedArray([1, 0, 1]))
+
+
+@pytest.mark.parametrize("number", [int, float])
+def test_the_label_of_token_0_is_trained_wherever_labels_are_told_from_a_mask(number: type) -> None:
+    ids = np.array([5, 0, 7])
+    assert to_mask(list(map(number, [-100, 0, 7])), 3, ignore=-100, ids=ids).tolist() == [0, 1, 1]
+    assert to_mask(list(map(number, [-100, 0, 1])), 3, ignore=-100, ids=ids).tolist() == [0, 0, 1]
+    # Nothing tells these labels from a mask: a mask they are.
+    assert to_mask(list(map(number, [-100, 0, 1])), 3, ignore=-100, ids=np.array([5, 0, 1])).tolist() == [0, 0, 1]
+
+
+def test_an_owner_beyond_int64_is_named_as_it_is() -> None:
+    with pytest.raises(RecordError, match=f"owners: {2**70} at position 1 is no owner number") as caught:
+        to_owners([0, 2**70], 2)
+    assert caught.value.value == 2**70

@@ -224,3 +224,24 @@ def test_a_name_that_is_none(value: Any) -> None:
 def test_messages_are_printable() -> None:
     row = read({"token_ids": ["\x1b[31m\u202e"], "mask": [1]})
     assert row.faults[0].finding.message.isprintable()
+
+
+@pytest.mark.parametrize("column", ["mask", "owners", "turns", "logprobs"])
+@pytest.mark.parametrize("value", [np.array(1), {}])
+def test_a_column_that_is_no_sequence_is_a_finding(column: str, value: Any) -> None:
+    row = read({"token_ids": [1], column: value}, Columns(ids="token_ids", **{column: column}))
+    assert [fault.column for fault in row.faults] == [column]
+    assert "entries" not in row.faults[0].finding.message
+
+
+def test_a_turn_beyond_any_array_is_named() -> None:
+    row = read({"token_ids": [1, 2], "turns": [0, 2**70]}, Columns(ids="token_ids", turns="turns"))
+    assert row.ids is None
+    assert f"{2**70} at position 1" in row.faults[0].finding.message
+
+
+def test_logprobs_as_numpy_scalars() -> None:
+    assert logprob_fault([np.float32(-1), np.int64(-2), -3.0], column="l") is None
+    fault = logprob_fault([np.float32(-1), np.float32("nan"), np.bool_(0)], column="l")
+    assert fault is not None
+    assert fault.positions == (1, 2)

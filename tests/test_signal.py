@@ -60,3 +60,19 @@ def test_arrays_of_any_float_and_mask_type() -> None:
     values = np.array([-1.0, -2.0, -4.0], dtype=np.float32)
     for mask in (np.array([1, 0, 1], dtype=np.int8), np.array([True, False, True]), (1.0, 0.0, 1.0)):
         assert tito.masked_mean(values, mask) == -2.5
+
+
+@pytest.mark.parametrize(
+    ("values", "weights", "mean"),
+    [
+        ([1e200] * 2, [1e200] * 2, 1e200),
+        ([1e-300], [1e-300], 1e-300),
+        ([1e308] * 2, [1, 1], 1e308),
+        ([1e308, -1e308], [1.0, 1.0], 0.0),
+        ([1.0, 3.0], [1.5e308] * 2, 2.0),
+        ([0.0, 2.0], [5e-324] * 2, 1.0),
+        ([1.0, 0.2, 5e-324], [1, 1, 1], 1.2 / 3),
+    ],
+)
+def test_no_size_of_values_or_weights_is_too_much(values: list[float], weights: list[float], mean: float) -> None:
+    assert tito.masked_mean(values, weights) == mean

@@ -1,5 +1,6 @@
 import copy
 import hashlib
+import json
 import pickle
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tokenizers import Tokenizer as Wheel
+from tokenizers import pre_tokenizers
 
 import tito_audit as tito
 from tiny import bpe, byte_level, sentence_piece, straddler
@@ -182,3 +184,27 @@ def test_only_a_loaded_tokenizer_will_do(wheel: Wheel) -> None:
 def test_repr_names_source_model_and_size(wheel: Wheel) -> None:
     tok = tito.load_tokenizer(wheel)
     assert repr(tok) == f"<Tokenizer tokenizers.Tokenizer BPE 5 ids sha256:{tok.sha256[:8]}>"
+
+
+def test_a_config_that_is_too_deep_is_ignored(folder: Path) -> None:
+    (folder / "tokenizer_config.json").write_text("[" * 100_000)
+    assert tito.load_tokenizer(folder).vocab_size == 5
+
+
+def test_what_cannot_be_loaded_moves_no_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "\x1b[31m.json"
+    path.write_text(json.dumps({"model": {"type": "BPE", "vocab": {"x": 0}, "merges": [["\x1b[31mPWN", "x"]]}}))
+    with pytest.raises(tito.TokenizerError) as caught:
+        tito.load_tokenizer(path)
+    assert str(caught.value).isprintable()
+    assert r"\x1b[31m.json: " in str(caught.value)
+
+
+def test_components_written_in_python_are_named(wheel: Wheel) -> None:
+    class Splitter:
+        def pre_tokenize(self, text: object) -> None:
+            pass
+
+    wheel.pre_tokenizer = pre_tokenizers.PreTokenizer.custom(Splitter())
+    with pytest.raises(tito.TokenizerError, match="a custom component written in Python"):
+        tito.load_tokenizer(wheel)

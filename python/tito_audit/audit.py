@@ -147,6 +147,7 @@ class Auditor:
         self._without_context = 0
         self._without_mask = 0
         self._turns_from_mask = False
+        self._unplaced = 0
 
     def run(self, sources: Sources, *, progress: Callable[[Progress], None] | None = None) -> None:
         """Audit sources; arguments and errors as in `audit`."""
@@ -211,6 +212,8 @@ class Auditor:
         self._statistics.add_batch(batch, turns)
         self._turns_from_mask |= turns is not None and ready[0].turns is None
         self._without_mask += len(ready) if batch.mask is None else 0
+        if batch.mask is not None:
+            self._unplaced += int((batch.drifted & ~batch.located).sum())
         self._without_context += sum(row.context_unknown for row in ready)
         for index, message in batch.errors.items():
             finding = Finding(code="TITO001", message=inert(message))
@@ -251,6 +254,11 @@ class Auditor:
             yield (
                 f"no mask in {self._without_mask:,} of {checked}: who owns which token is "
                 "unknown there, so no token can straddle and no trainable token is counted"
+            )
+        if self._unplaced:
+            yield (
+                f"{self._unplaced:,} of {checked} {'has' if self._unplaced == 1 else 'have'} re-encoded tokens that "
+                "cannot be placed: no straddling is computed there"
             )
         if self._without_context:
             yield (

@@ -10,8 +10,9 @@ import numpy as np
 
 from tito_audit.batch import Batch
 from tito_audit.errors import DriftError, RecordError
+from tito_audit.printable import counted
 from tito_audit.ragged import aligned, to_rows
-from tito_audit.records import Ids, ReadIds, as_array, at_least_one, to_ids, to_mask, to_owners, viewable
+from tito_audit.records import Ids, ReadIds, as_array, at_least_one, shown, to_ids, to_mask, to_owners, viewable
 from tito_audit.results import Check, RowContext
 from tito_audit.tokenizer import Tokenizer, engine_of
 
@@ -117,8 +118,8 @@ def check_batch(
         clean_up_tokenization_spaces: Likewise.
 
     Raises:
-        RecordError: As in `check`, with the row; a single row; or a pair that may be two rows as well as ``(values,
-            offsets)``, since it is not made of two arrays.
+        RecordError: As in `check`, with the row; a join that is no place in its row; a single row; or a pair that may
+            be two rows as well as ``(values, offsets)``, since it is not made of two arrays.
         TokenizerError: ``tok`` is no loaded tokenizer. A row that the reference cannot encode is in `Batch.errors`.
         TypeError: ``threads`` is no integer.
         ValueError: ``threads`` is below 1.
@@ -143,7 +144,7 @@ def check_batch(
         overflow=overflow,
         mask=None if mask is None else aligned(mask, offsets, to_mask, column="mask"),
         owners=None if owners is None else aligned(owners, offsets, to_owners, column="owners"),
-        joins=None if joins is None else _per_row(joins, count),
+        joins=None if joins is None else _per_row(joins, np.diff(offsets)),
         row_start=None if row_start is None else to_mask(row_start, count, column="row_start").view(np.bool_),
         threads=pool_size(threads),
         skip_special_tokens=skip_special_tokens,
@@ -281,8 +282,22 @@ def _entries(obj: object, column: str) -> int | None:
     return len(obj) if isinstance(obj, Sequence) and not isinstance(obj, str | bytes) else None
 
 
-def _per_row(joins: object, count: int) -> NDArray[np.int64]:
-    numbers = to_ids(joins, column="joins").ids
+def _per_row(joins: object, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    count = len(lengths)
+    numbers, overflow = to_ids(joins, column="joins")
     if len(numbers) != count:
         raise RecordError(f"joins has {len(numbers)} entries, there are {count} rows", code="TITO002", column="joins")
-    return numbers.astype(np.int64)
+    numbers = numbers.astype(np.int64)
+    outside = (numbers < -1) | (numbers > lengths)
+    outside[list(overflow)] = True
+    if outside.any():
+        row = int(np.flatnonzero(outside)[0])
+        value = overflow.get(row, int(numbers[row]))
+        raise RecordError(
+            f"row {row}: joins: {shown(value)} is no number of prompt ids of a row of "
+            f"{counted(int(lengths[row]), 'id')} (-1 for a row without a prompt)",
+            column="joins",
+            row=row,
+            value=value,
+        )
+    return numbers

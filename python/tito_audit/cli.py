@@ -62,25 +62,52 @@ def main(args: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
+    _fill_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal may be unable to show what is printed
             stream.reconfigure(errors="backslashreplace")
     try:
         code = cli.main(args=args, prog_name="tito-audit", standalone_mode=False)
         _flush_stdout()
-    except click.ClickException as error:
+    except UncheckedError as error:
         error.show()
+        return EXIT_UNCHECKED
+    except click.ClickException as error:
+        words = io.StringIO()
+        error.show(words)
+        for line in words.getvalue().splitlines():
+            _say(line)
         return EXIT_UNCHECKED
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
-    except Exception:  # noqa: BLE001 - whatever it is, Python's own exit code would read as "over the bar"
-        from tito_audit.printable import inert  # noqa: PLC0415
-
-        for line in traceback.format_exc().splitlines():
-            _say(inert(line))
-        _say("internal error: a fault of tito-audit; please report it with the lines above")
+    except SystemExit:  # click leaves so where the reader of its help has gone
+        return EXIT_OK
+    except OSError as error:  # all files are read and written below; what is left is stdout
+        _silence_stdout()
+        _say(f"error: {_unwritten(None, error.strerror or str(error))}")
+        return EXIT_UNCHECKED
+    except BaseException:  # noqa: BLE001 - whatever it is, Python's own exit code would read as "over the bar"
+        _say_internal_error()
         return EXIT_UNCHECKED
     return int(code or EXIT_OK)
+
+
+def _fill_closed_streams() -> None:
+    """Put something into the place of a closed stdout (``>&-``), which fails when written to, or stderr.
+
+    Else the next file that is opened gets its descriptor, and what was meant for stderr goes to stdout.
+    """
+    if sys.stdout is None:
+        sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")  # noqa: PTH123, SIM115 - a descriptor
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - it stays open
+
+
+def _say_internal_error() -> None:
+    """Say what is being handled, whatever it is: a panic of the core is no `Exception`."""
+    for line in traceback.format_exc().splitlines():
+        _say(line)
+    _say("internal error: a fault of tito-audit; please report it with the lines above")
 
 
 def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - click's signature
@@ -127,7 +154,7 @@ def _column(role: str, help_: str) -> Callable[[_Command], _Command]:
 @click.option(
     "--null-mask",
     type=click.Choice(["all-trained", "all-context"]),
-    help="What a null mask means; otherwise it is an error of the row.",
+    help="What a null or absent mask means; otherwise it is an error of the row.",
 )
 @click.option(
     "--fail-on",
@@ -155,6 +182,7 @@ def _column(role: str, help_: str) -> Callable[[_Command], _Command]:
 )
 @click.option("--skip-special-tokens", is_flag=True, help="Also measure a pipeline that decodes so.")
 @click.option("--clean-up-tokenization-spaces", is_flag=True, help="Also measure a pipeline that decodes so.")
+@click.option("--ignore-dropout", is_flag=True, help="Audit a tokenizer that has dropout as if it had none.")
 @click.option("-q", "--quiet", is_flag=True, help="The table and the verdict only; no progress.")
 def check(
     *,
@@ -179,6 +207,7 @@ def check(
     model_vocab_size: int | None,
     skip_special_tokens: bool,
     clean_up_tokenization_spaces: bool,
+    ignore_dropout: bool,
     quiet: bool,
 ) -> int:
     """Audit rollouts in JSON Lines files.
@@ -205,11 +234,11 @@ def check(
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     if output is not None:
-        _check_target(Path(output))
+        _check_target(Path(output), files, tokenizer)
     try:
-        tok = _load(tokenizer)
+        tok = _load(tokenizer, ignore_dropout=ignore_dropout)
     except TokenizerError as error:
-        raise UncheckedError(str(error)) from error
+        raise UncheckedError(str(error).replace("ignore_dropout=True", "--ignore-dropout")) from error
     auditor = Auditor(
         tok,
         ReadOptions(columns=columns, mask_ignore=mask_ignore, null_mask=null_mask),
@@ -224,6 +253,10 @@ def check(
         _run(auditor, files, quiet=quiet)
     except KeyboardInterrupt:
         _say("interrupted")
+    except BaseException:  # noqa: BLE001 - what was found before is worth having
+        _say_internal_error()
+        _emit(auditor.report(), output_format, output, fail_on=fail_on, quiet=quiet)
+        return EXIT_UNCHECKED
     report = auditor.report()
     _emit(report, output_format, output, fail_on=fail_on, quiet=quiet)
     return _exit_code(report, fail_on, exit_zero=exit_zero)
@@ -236,13 +269,13 @@ def _width(*, to_terminal: bool) -> int:
     return min(max(shutil.get_terminal_size().columns, _NARROWEST), WIDTH) if to_terminal else WIDTH
 
 
-def _load(path: str) -> Tokenizer:
+def _load(path: str, *, ignore_dropout: bool) -> Tokenizer:
     """Load the tokenizer; its warnings become lines on stderr."""
     from tito_audit.tokenizer import load_tokenizer  # noqa: PLC0415
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        tok = load_tokenizer(path)
+        tok = load_tokenizer(path, ignore_dropout=ignore_dropout)
     for warning in caught:
         _say(f"warning: {warning.message}")
     return tok
@@ -295,19 +328,31 @@ def _flush_stdout(text: str = "") -> None:
             print(text)  # noqa: T201
         sys.stdout.flush()
     except OSError as error:
-        # What is still buffered would fail again at exit, and Python would replace the exit code.
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence_stdout()
         if not isinstance(error, BrokenPipeError):
             raise
 
 
-def _check_target(path: Path) -> None:
-    """Refuse, before anything is audited, an output that cannot be written."""
+def _silence_stdout() -> None:
+    """Throw away what is still buffered: it would fail again at exit, and Python would replace the exit code."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _check_target(path: Path, files: Sequence[str], tokenizer: str) -> None:
+    """Refuse, before anything is audited, an output that cannot be written, or would replace what is read."""
+    from tito_audit.readers import expand  # noqa: PLC0415
+
     if not path.parent.is_dir():
         raise UncheckedError(_unwritten(str(path), f"there is no folder {path.parent}"))
     if path.is_dir():
         raise UncheckedError(_unwritten(str(path), "it is a folder"))
+    inputs = {file: "an input" for pattern in files for file in expand(pattern)}
+    inputs |= dict.fromkeys((tokenizer, os.path.join(tokenizer, "tokenizer.json")), "the tokenizer")  # noqa: PTH118
+    for name, what in inputs.items():
+        with contextlib.suppress(OSError, ValueError):  # neither there, nor a name of a file
+            if path.is_file() and os.path.samefile(path, name):  # noqa: PTH121 - odd names
+                raise UncheckedError(_unwritten(str(path), f"it is {what}"))
 
 
 def _unwritten(output: str | None, reason: str) -> str:
@@ -321,7 +366,7 @@ def _write_file(path: Path, text: str) -> None:
     if _is_open_as(path, 1):
         _flush_stdout(text)
     elif _is_open_as(path, 2):
-        _say(text)
+        print(text, file=sys.stderr, flush=True)  # noqa: T201
     elif path.exists() and (not path.is_file() or _is_descriptor(path)):
         with path.open("a", encoding="utf-8") as file:
             file.write(text + "\n")
@@ -352,4 +397,8 @@ def _is_descriptor(path: Path) -> bool:
 
 
 def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)  # noqa: T201
+    """Write a line to stderr, harmless whatever is in it; nobody has to read it."""
+    from tito_audit.printable import inert  # noqa: PLC0415
+
+    with contextlib.suppress(OSError):
+        print(inert(line), file=sys.stderr, flush=True)  # noqa: T201

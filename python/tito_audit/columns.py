@@ -113,7 +113,7 @@ def find(chosen: Columns, present: Collection[str]) -> Columns | None:
 
 
 def late(columns: Columns, ignored: Collection[str], present: Collection[str]) -> Columns | None:
-    """Take up a well-known per-token column that earlier records of the file did not have.
+    """Take up a well-known per-token column, or one of prompts, that earlier records of the file did not have.
 
     A mask that first appears in record 17 must not be overlooked because record 1 had none.
 
@@ -130,6 +130,9 @@ def late(columns: Columns, ignored: Collection[str], present: Collection[str]) -
         name = _first(WELL_KNOWN[role], present)
         if getattr(columns, role) is None and name is not None and name not in ignored:
             new[role] = name
+    prompt = _first(WELL_KNOWN["prompt_ids"], present)
+    if columns.ids is None and columns.prompt_ids is None and prompt is not None:
+        new["prompt_ids"] = prompt
     return replace(columns, **new) if new else None
 
 

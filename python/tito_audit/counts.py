@@ -62,21 +62,22 @@ class TurnCount:
     Attributes:
         rows: Rows with a token of the turn.
         drift_rows: Those in which a drift span holds a token of the turn.
-        trainable_tokens: Tokens of the turn with mask 1.
-        drift_trainable_tokens: Those of them inside drift spans.
+        trainable_tokens: Tokens of the turn with mask 1; None where no row of the turn has a mask.
+        drift_trainable_tokens: Those of them inside drift spans; likewise.
     """
 
     rows: int = 0
     drift_rows: int = 0
-    trainable_tokens: int = 0
-    drift_trainable_tokens: int = 0
+    trainable_tokens: int | None = None
+    drift_trainable_tokens: int | None = None
 
     def add(self, other: TurnCount) -> None:
         """Add the same turn of other rows."""
         self.rows += other.rows
         self.drift_rows += other.drift_rows
-        self.trainable_tokens += other.trainable_tokens
-        self.drift_trainable_tokens += other.drift_trainable_tokens
+        if other.trainable_tokens is not None and other.drift_trainable_tokens is not None:
+            self.trainable_tokens = _sum(self.trainable_tokens, other.trainable_tokens)
+            self.drift_trainable_tokens = _sum(self.drift_trainable_tokens, other.drift_trainable_tokens)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -290,6 +291,8 @@ def _by_turn(batch: Batch, turns: NDArray[np.int32], start: Indices, stop: Indic
         np.bincount(turn_of_pair, weights=each).astype(np.int64).tolist()
         for each in (np.ones(len(turn_of_pair)), per_pair[2] > 0, per_pair[0], per_pair[1])
     ]
+    if batch.mask is None:  # nobody knows which tokens are trained
+        per_turn = per_turn[:2]
     return {number: TurnCount(*counts) for number, *counts in zip(numbers.tolist(), *per_turn, strict=True)}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -81,6 +81,10 @@ class Finding:
     def __str__(self) -> str:
         """Write code, name and message on one line."""
         return f"{self.code} {self.name}: {self.message}"
+
+    def __repr__(self) -> str:
+        """Write every field; an integer that Python refuses to write is cut."""
+        return f"Finding({', '.join(f'{field.name}={_written(getattr(self, field.name))}' for field in fields(self))})"
 
 
 def findings_of(check: Check) -> tuple[Finding, ...]:
@@ -260,6 +264,13 @@ def runs(where: NDArray[np.bool_]) -> list[tuple[int, int]]:
     """Return the maximal runs of True as ``(start, stop)``."""
     edges = np.flatnonzero(np.diff(where.astype(np.int8), prepend=0, append=0)).tolist()
     return list(zip(edges[::2], edges[1::2], strict=True))
+
+
+def _written(value: object) -> str:
+    try:
+        return repr(value)
+    except ValueError:  # Python refuses to write an integer of thousands of digits; only tuples of ids hold one.
+        return f"({', '.join(map(shown, value))},)" if isinstance(value, tuple) else shown(value)
 
 
 def _owners(check: Check, positions: Sequence[int]) -> tuple[int, ...]:

@@ -99,7 +99,9 @@ def _refuse_other_formats(file: io.BufferedReader, path: str) -> None:
     for magic, kind in _OTHER_FORMATS.items():
         if head.startswith(magic):
             raise SourceError(f"{inert(path)}: {kind}; write one JSON object per line (.jsonl)")
-    if b"\0" in head:
+    # JSON begins with ASCII, of which UTF-16 and UTF-32 make every second byte null. Any other null is a bad line.
+    start = head[:4]
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0\0" in (start[::2], start[1::2]):
         raise SourceError(f"{inert(path)}: no UTF-8 text (UTF-16, or a binary file); write JSON Lines as UTF-8")
 
 

@@ -12,6 +12,7 @@ from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from tito_audit.printable import cells, clipped
+from tito_audit.records import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -198,7 +199,7 @@ def _numbers(tokens: Sequence[_Token], *, owned: bool) -> list[_Cell]:
     previous = None
     for token in tokens:
         edge = owned and None not in (previous, token.owner) and token.owner != previous
-        text = "" if token.id is None else f"{_EDGE if edge else ''}{token.id}"
+        text = "" if token.id is None else f"{_EDGE if edge else ''}{shown(token.id)}"
         made.append(_Cell(text, token.start, token.stop))
         previous = token.owner
     return made

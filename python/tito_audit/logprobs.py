@@ -32,6 +32,7 @@ def logprob_fault(values: Sequence[object], *, column: str) -> RecordError | Non
         else:
             if bool(((array > -math.inf) & (array <= CEILING)).all()):
                 return None
+    values = [_plain(value) for value in values]
     positions = tuple(position for position, value in enumerate(values) if not _plausible(value))
     if not positions:
         return None
@@ -47,6 +48,13 @@ def logprob_fault(values: Sequence[object], *, column: str) -> RecordError | Non
         value=first,
         positions=positions,
     )
+
+
+def _plain(value: object) -> object:
+    """A numpy number as Python's own; a span of time is none, whatever numpy derives it from."""
+    if isinstance(value, np.timedelta64) or not isinstance(value, np.integer | np.floating):
+        return value
+    return int(value) if isinstance(value, np.integer) else float(value)
 
 
 def _plausible(value: object) -> bool:

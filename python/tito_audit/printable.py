@@ -5,6 +5,7 @@ A rollout is hostile input. It must not be able to move the cursor, recolour the
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from functools import lru_cache
 
@@ -13,18 +14,29 @@ _VISIBLE = {" ": "·", "\n": "↵", "\t": "→"}
 _ESCAPED = {"\\": "\\\\", '"': '\\"', "\r": "\\r", "·": "\\u00b7", "↵": "\\u21b5", "→": "\\u2192"}
 _COMBINING = {"Mn", "Me", "Mc"}
 _DOTTED_CIRCLE = "\u25cc"
+# They count as printable and draw nothing: grapheme joiner, fillers and blanks, and variation selectors (also those
+# without a base and those behind the first: such runs carry whole messages).
+_BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
+_SELECTOR = "\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
+_HIDDEN = re.compile(f"[{_BLANK}]|(?<![^{_BLANK}{_SELECTOR}])[{_SELECTOR}]")
 
 
 def piece(data: bytes) -> str:
     r"""Quote the bytes of a token: ``" Skin"`` as ``"·Skin"``, a stray byte as ``"\xE2"``, an escape as ``"\x1b"``."""
     text = data.decode("utf-8", "surrogateescape")
     # A mark that lost its base would be drawn onto the quote.
-    base = _DOTTED_CIRCLE if text and unicodedata.category(text[0]) in _COMBINING else ""
-    return f'"{base}{"".join(map(_piece_character, text))}"'
+    marked = text and unicodedata.category(text[0]) in _COMBINING and not _HIDDEN.match(text)
+    characters = list(map(_piece_character, text))
+    if not text.isascii():
+        for hidden in _HIDDEN.finditer(text):
+            characters[hidden.start()] = _escaped(hidden[0])
+    return f'"{_DOTTED_CIRCLE if marked else ""}{"".join(characters)}"'
 
 
 def inert(text: str) -> str:
-    r"""Escape what does not print (controls, format and bidi characters, lone surrogates) and leave the rest alone."""
+    r"""Escape what does not print or draws nothing (controls, bidi, fillers, lone surrogates), leave the rest alone."""
+    if not text.isascii():
+        text = _HIDDEN.sub(lambda hidden: _escaped(hidden[0]), text)
     return text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)
 
 

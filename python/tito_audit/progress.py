@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from tito_audit.audit import Progress
 from tito_audit.printable import counted
@@ -53,7 +53,8 @@ def _lines(total_bytes: int) -> Callable[[Progress], None]:
         if time.monotonic() - last >= _LINE_EVERY:
             last = time.monotonic()
             share = f" ({progress.bytes_read / total_bytes:.0%})" if total_bytes else ""
-            print(f"checked {_said(progress)}{share}", file=sys.stderr, flush=True)  # noqa: T201
+            with suppress(OSError):  # nobody has to read it
+                print(f"checked {_said(progress)}{share}", file=sys.stderr, flush=True)  # noqa: T201
 
     return show
 

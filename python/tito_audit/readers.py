@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, islice
 
@@ -15,7 +15,7 @@ from tito_audit.errors import RecordError, SourceError
 from tito_audit.jsonlines import JsonLines
 from tito_audit.printable import inert
 from tito_audit.records import shown
-from tito_audit.rows import ReadOptions, Record, Row, no_column, no_mask, read_row
+from tito_audit.rows import ReadOptions, Record, Row, is_sequence, no_column, no_mask, read_row
 
 _UNDECIDED_ROWS = 1000
 """Records without token ids after which a source is given up."""
@@ -154,7 +154,7 @@ class RowReader:
         if self.columns is None:
             raise self._nothing_found([record for _, record in undecided])
         if self._options.null_mask is not None and self.columns.mask is None:
-            self.notes.append("null_mask (--null-mask) was given, but no column of masks was found")
+            self.notes.append("no column of masks was found: null_mask (--null-mask) stands for the mask of every row")
         name = self._options.columns.id
         if name is not None and name in self._not_seen:
             self.notes.append(f"no row has the column {inert(name)}, so rows go by their number alone")
@@ -191,11 +191,14 @@ class RowReader:
             known = dict(self.columns.items())
             self.notes += [
                 f"the first rows have no column {inert(name)} and were read without it"
+                if role != "mask" or self._options.null_mask is None
+                else f"the first rows have no column {inert(name)}: null_mask (--null-mask) stands for it"
                 for role, name in columns.items()
                 if role not in known
             ]
         self.columns = columns
-        ids = [name for role, name in columns.items() if role in _ID_ROLES]
+        asked = self._options.columns.prompt_ids  # a prompt that was found by its name may be absent from a record
+        ids = [name for role, name in columns.items() if role in _ID_ROLES and (role != "prompt_ids" or asked)]
         self._narrow(_wanted(columns, self._ignored), list(dict.fromkeys([*ids, *self._needed])))
 
     def _without_strangers(self, columns: Columns, record: Record) -> Columns:
@@ -234,15 +237,16 @@ def _wanted(columns: Columns, ignored: Collection[str]) -> list[str]:
     """Columns to decode: those in use, and those that `late` looks out for."""
     used = [name for _, name in columns.items()]
     open_roles = (role for role in PER_TOKEN if getattr(columns, role) is None)
-    watched = (name for role in open_roles for name in WELL_KNOWN[role] if name not in ignored)
-    return list(dict.fromkeys([*used, *watched]))
+    watched = [name for role in open_roles for name in WELL_KNOWN[role] if name not in ignored]
+    prompts = WELL_KNOWN["prompt_ids"] if columns.ids is None else ()
+    return list(dict.fromkeys([*used, *watched, *prompts]))
 
 
 def _holds(value: object, kinds: tuple[type, ...]) -> bool:
     """Judge a column by its first entry that is not null; where there is none, by nothing."""
     if value is None:
         return True
-    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Sized) or not isinstance(value, Iterable):
+    if isinstance(value, bytes) or not is_sequence(value):
         return False
     first = next((entry for entry in value if entry is not None), None)
     return first is None or (isinstance(first, kinds) and not isinstance(first, bool))
@@ -251,4 +255,8 @@ def _holds(value: object, kinds: tuple[type, ...]) -> bool:
 def _mapping(record: object) -> Record | RecordError:
     if isinstance(record, Mapping):
         return record
-    return RecordError(f"{shown(record)} where a record (a mapping of column names to values) is needed")
+    try:
+        found = shown(record)
+    except RecursionError:
+        found = f"a deeply nested {type(record).__name__}"
+    return RecordError(f"{found} where a record (a mapping of column names to values) is needed")

@@ -29,6 +29,8 @@ _INT64 = np.iinfo(np.int64)
 _MANY_ROWS = "; many rows go to check_batch"
 _SHOWN_POSITIONS = 8
 _SHOWN_CHARACTERS = 60
+_FIRST_DIGITS = 8
+_COUNTED_BITS = 1 << 20
 
 
 class ReadIds(NamedTuple):
@@ -86,8 +88,10 @@ def to_mask(
         length: Number of tokens.
         column: Name of the data, for the message.
         ignore: A value that marks tokens outside training, such as -100.
-        ids: Token ids of the row, where a reader with the option ``ignore`` asks: with it the data may be labels, in
-            which each value that is not ``ignore`` is the token's own id, and such a token is trained.
+        ids: Token ids of the row, where a reader with the option ``ignore`` asks: with it the data may be labels.
+            They are labels if every entry is ``ignore`` or the token's own id and at least one of these ids is neither
+            0 nor 1; then every entry that is not ``ignore`` is trained, a label 0 of token id 0 too. Where all other
+            entries are 0 or 1 nothing tells labels from a mask: they are read as a mask.
 
     Returns:
         ``uint8``, shape ``(length,)``.
@@ -121,8 +125,9 @@ def to_weights(
     if ignore is not None:
         ignored = values == ignore
         wrong &= ~ignored
-        if ids is not None and wrong.any() and bool(((values == ids) | ignored).all()):
-            labelled: NDArray[np.bool_] = ~ignored
+        labelled: NDArray[np.bool_] = ~ignored
+        telling = labelled & (values != 0) & (values != 1)
+        if ids is not None and telling.any() and bool(((values == ids) | ignored).all()):
             return labelled
         if not wrong.any():
             return np.where(ignored, np.zeros_like(values), values)
@@ -184,17 +189,18 @@ def to_owners(obj: object, length: int, *, column: str = "owners") -> NDArray[np
     Raises:
         RecordError: Another length (``TITO002``), or an entry that is no integer from 0 to 255.
     """
-    owners = to_ids(obj, column=column).ids
+    owners, overflow = to_ids(obj, column=column)
     check_length(len(owners), length, column)
     outside = np.flatnonzero((owners < 0) | (owners > np.iinfo(np.uint8).max))
     if len(outside):
         position = int(outside[0])
+        value = overflow.get(position, int(owners[position]))
         raise RecordError(
-            f"{column}: {owners[position]} at position {position} is no owner number from 0 to 255 "
+            f"{column}: {shown(value)} at position {position} is no owner number from 0 to 255 "
             "(number the roles, and give their names apart)",
             column=column,
             position=position,
-            value=int(owners[position]),
+            value=value,
         )
     return owners.astype(np.uint8)
 
@@ -230,8 +236,9 @@ def shown(value: object) -> str:
     """Write a value of unknown origin for a message: one short line without control characters."""
     try:
         text = inert(repr(value))
-    except ValueError:  # Python refuses to write an integer of thousands of digits.
-        text = f"<{type(value).__name__}>"
+    except Exception:  # noqa: BLE001 - a repr that fails (nested too deeply, somebody's own) must not hide the message
+        # Python refuses to write an integer of thousands of digits.
+        text = _long_integer(value) if isinstance(value, int) else f"<{type(value).__name__}>"
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 
 
@@ -242,6 +249,14 @@ def viewable(obj: object) -> bool:
 
 def as_array(obj: Any, column: str) -> NDArray[Any]:  # noqa: ANN401 - torch, pandas and Arrow share no type
     """View through numpy; a tensor is taken off its graph and device first."""
+    if isinstance(obj, np.ma.MaskedArray) and obj.ndim and np.ma.is_masked(obj):
+        place = np.argwhere(np.ma.getmaskarray(obj))[0].tolist()
+        raise RecordError(
+            f"{column}: a numpy masked array whose entry at position {', '.join(map(str, place))} is masked, which is "
+            "no number; drop the masked entries with .compressed(), or give them a value with .filled(...)",
+            column=column,
+            position=place[-1],
+        )
     try:
         if hasattr(obj, "detach") and hasattr(obj, "cpu"):
             obj = obj.detach().cpu()
@@ -309,6 +324,16 @@ def _read_slowly(items: Sequence[Any], column: str) -> ReadIds:
             ids[position] = -1
             overflow[position] = int(value)
     return ReadIds(ids, overflow)
+
+
+def _long_integer(value: int) -> str:
+    """First digits of an integer that Python refuses to write, and how many there are."""
+    size = abs(value)
+    if size.bit_length() > _COUNTED_BITS:
+        return f"<int of {size.bit_length()} bits>"
+    digits = int(math.log10(size)) + 1
+    digits += (size >= 10**digits) - (size < 10 ** (digits - 1))  # The logarithm is rounded.
+    return f"{'-' if value < 0 else ''}{size // 10 ** (digits - _FIRST_DIGITS)}...({digits} digits)"
 
 
 def _float(value: float) -> float:

@@ -11,6 +11,7 @@ from tito_audit import _core
 from tito_audit.counts import Statistics
 from tito_audit.findings import Finding
 from tito_audit.printable import counted
+from tito_audit.records import shown
 from tito_audit.rules import rule
 
 FailOn = Literal["realised", "drift", "never"]
@@ -21,6 +22,9 @@ WIDTH = 110
 
 LISTED = 256
 """Most ids or positions that a kept finding lists; their number is given beside them."""
+
+_WRITABLE_BITS = 1024
+"""Size of an integer that Python writes whatever its settings."""
 
 
 def tokenizer_doubt(statistics: Statistics) -> str | None:
@@ -84,7 +88,7 @@ class RowFinding:
             "byte_start": found.byte_start,
             "byte_stop": found.byte_stop,
             "first_diff": found.first_diff,
-            "sampled": {"ids": found.sampled_ids, "count": self.sampled_count},
+            "sampled": {"ids": tuple(map(_writable, found.sampled_ids)), "count": self.sampled_count},
             "reencoded": {"ids": found.reencoded_ids, "count": self.reencoded_count},
             "owners": found.owners,
             "positions": {"listed": found.positions, "count": self.positions_count},
@@ -92,6 +96,11 @@ class RowFinding:
             "flags": found.flags,
             "context": self.context,
         }
+
+
+def _writable(value: int) -> int | str:
+    """An integer of hundreds of digits, which Python may refuse to write, as a short text; any other as it is."""
+    return shown(value) if value.bit_length() > _WRITABLE_BITS else value
 
 
 class Unchecked(NamedTuple):

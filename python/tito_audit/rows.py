@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sized
+from collections.abc import Callable, Collection, Iterable, Mapping, Sized
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, TypeGuard, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ NullMask = Literal["all-trained", "all-context"]
 """What a missing mask means: every token (of the response, where there is a prompt) is trained, or none is."""
 
 _Result = TypeVar("_Result")
+_ID_BITS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,8 @@ class ReadOptions:
     Attributes:
         columns: Columns that the user named; the others are found by well-known names.
         mask_ignore: Mask value that marks tokens outside training, such as -100.
-        null_mask: What a missing mask means; None: it is an error.
+        null_mask: What a missing mask means, null or absent; None: it is an error, in a source in which an earlier row
+            has a mask. Rows before the first that has one are read without, and the report says so.
     """
 
     columns: Columns = field(default_factory=Columns)
@@ -120,7 +122,7 @@ def read_row(source: str, number: int, record: Record | RecordError, columns: Co
         return row
     if columns.id is not None:
         row.id = _name(record.get(columns.id))
-    read = _attempt(row, lambda: _ids(row, record, columns))
+    read = _attempt(row, lambda: _ids(row, record, columns, options))
     if read is None:
         return row
     ids, overflow = read
@@ -159,7 +161,7 @@ class _PerToken:
         Raises:
             RecordError: It fits neither the whole sequence nor the response.
         """
-        if not isinstance(value, Sized) or isinstance(value, str):
+        if not is_sequence(value):
             return self.length  # whoever reads the value says what it is instead
         if len(value) == self.length or (self.prompt >= 0 and len(value) == self.length - self.prompt):
             return len(value)
@@ -186,16 +188,19 @@ def _attempt(row: Row, read: Callable[[], _Result]) -> _Result | None:
         return read()
     except RecordError as error:
         row.note(error)
-        return None
+    except RecursionError:  # some cell is nested so deeply that it cannot even be shown
+        row.note(RecordError("a value is nested too deeply to be read"))
+    return None
 
 
-def _ids(row: Row, record: Record, columns: Columns) -> ReadIds:
+def _ids(row: Row, record: Record, columns: Columns, options: ReadOptions) -> ReadIds:
     """Read the token ids, prompt first, and note where the response begins."""
     if columns.response_ids is None:
         whole = columns.ids or ""  # `Columns` from `find` have one of the two
         return to_ids(_present(record, whole), column=whole)
     response = to_ids(_present(record, columns.response_ids), column=columns.response_ids)
-    if columns.prompt_ids is None:
+    named = options.columns.prompt_ids is not None  # then a record has to have it
+    if columns.prompt_ids is None or (columns.prompt_ids not in record and not named):
         row.context_unknown = True
         return response
     prompt = to_ids(_present(record, columns.prompt_ids), column=columns.prompt_ids)
@@ -206,8 +211,10 @@ def _ids(row: Row, record: Record, columns: Columns) -> ReadIds:
 
 
 def _mask(per_token: _PerToken, name: str | None, ids: Ids, options: ReadOptions) -> NDArray[np.uint8] | None:
-    if name is not None and per_token.record.get(name) is None:
-        if options.null_mask is None:
+    # Whether a mask is null, absent, or the source had none so far is one to the option: the order of rows is nothing.
+    missing = options.null_mask is not None if name is None else per_token.record.get(name) is None
+    if missing:
+        if name is not None and options.null_mask is None:
             raise no_mask(name, "null" if name in per_token.record else "absent")
         mask = np.full(per_token.length, options.null_mask == "all-trained", dtype=np.uint8)
         mask[: max(per_token.prompt, 0)] = 0
@@ -236,12 +243,14 @@ def no_column(name: str, present: Iterable[str]) -> RecordError:
 
 
 def _to_turns(value: object, length: int, *, column: str) -> NDArray[np.int32]:
-    turns = to_ids(value, column=column).ids[:length]
-    outside = np.flatnonzero((turns < -1) | (turns > np.iinfo(np.int32).max))
-    if len(outside):
-        position = int(outside[0])
+    turns, overflow = to_ids(value, column=column)
+    turns = turns[:length]
+    outside = {*np.flatnonzero((turns < -1) | (turns > np.iinfo(np.int32).max)).tolist(), *overflow}
+    if outside:
+        position = min(outside)
+        number = overflow.get(position, int(turns[position]))
         raise RecordError(
-            f"{column}: {turns[position]} at position {position} is no turn number (0 or more; -1 outside of turns)",
+            f"{column}: {shown(number)} at position {position} is no turn number (0 or more; -1 outside of turns)",
             column=column,
             position=position,
         )
@@ -264,6 +273,13 @@ def _check_logprobs(per_token: _PerToken, name: str | None) -> None:
         raise fault
 
 
+def is_sequence(value: object) -> TypeGuard[Collection[Any]]:
+    """Whether a value has entries in an order; an array without dimensions is sized by its type alone."""
+    if isinstance(value, str | Mapping) or not isinstance(value, Sized) or not isinstance(value, Iterable):
+        return False
+    return bool(getattr(value, "ndim", 1))
+
+
 def _present(record: Record, name: str) -> object:
     if name not in record:
         raise no_column(name, record)
@@ -274,4 +290,6 @@ def _name(value: object) -> str | int | None:
     """The name a record gives itself, if it is one."""
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, int) and value.bit_length() > _ID_BITS:  # Python may refuse to write it
+        return shown(value)
     return value if isinstance(value, str | int) and not isinstance(value, bool) else None

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tito_audit.errors import RecordError
 from tito_audit.records import to_numbers, to_weights
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def masked_mean(values: object, mask: object) -> float:
@@ -19,7 +24,8 @@ def masked_mean(values: object, mask: object) -> float:
         mask: As in `tito_audit.check`, same shape.
 
     Returns:
-        ``sum(values * mask) / sum(mask)``, correctly rounded sums; never NaN.
+        ``sum(values * mask) / sum(mask)``, correctly rounded sums; never NaN nor infinite, however large or small
+        the numbers are.
 
     Raises:
         RecordError: An entry is no number, lengths differ, a mask value has no meaning, or a value under the mask is
@@ -48,4 +54,21 @@ def masked_mean(values: object, mask: object) -> float:
             value=float(chosen[strange[0]]),
         )
     weight = weights[trained].astype(np.float64)
-    return math.fsum((chosen * weight).tolist()) / math.fsum(weight.tolist())
+    return _mean(chosen, weight)
+
+
+def _mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    """Weighted mean of finite values; in exact arithmetic where a product or a sum leaves the range of floats."""
+    with np.errstate(over="ignore", under="ignore"):
+        products = values * weights
+    size = np.abs(products)
+    # A weight of 1 rounds nothing, also below the smallest normal float.
+    kept = (size >= np.finfo(np.float64).tiny) | (values == 0) | (weights == 1)
+    if bool((np.isfinite(size) & kept).all()):
+        try:
+            return math.fsum(products.tolist()) / math.fsum(weights.tolist())
+        except OverflowError:
+            pass
+    parts = [Fraction(weight) for weight in weights.tolist()]
+    total = sum(Fraction(value) * part for value, part in zip(values.tolist(), parts, strict=True))
+    return float(total / sum(parts))

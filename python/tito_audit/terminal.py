@@ -148,9 +148,9 @@ def _turns(report: Report) -> Iterator[str]:
             f"{count.rows:,}",
             f"{count.drift_rows:,}",
             _share(count.drift_rows, count.rows),
-            f"{count.trainable_tokens:,}",
-            f"{count.drift_trainable_tokens:,}",
-            _share(count.drift_trainable_tokens, count.trainable_tokens),
+            _known(count.trainable_tokens),
+            _known(count.drift_trainable_tokens),
+            _share(count.drift_trainable_tokens or 0, count.trainable_tokens or 0),
         )
         for turn, count in turns[:SHOWN_TURNS]
     ]
@@ -247,6 +247,10 @@ def _some(names: Sequence[str], separator: str) -> str:
 def _named(code: str | None) -> str:
     """Write a code in front of a message."""
     return "" if code is None else f"{code} {rule(code).name}: "
+
+
+def _known(count: int | None) -> str:
+    return "-" if count is None else f"{count:,}"
 
 
 def _share(part: int, whole: int) -> str:

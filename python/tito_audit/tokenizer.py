@@ -59,7 +59,7 @@ class Tokenizer:
                 data, encode_special_tokens=encode_special_tokens, ignore_dropout=ignore_dropout
             )
         except TokenizerError as error:
-            raise TokenizerError(f"{source}: {error}") from error
+            raise TokenizerError(f"{inert(source)}: {inert(str(error))}") from error
 
     @property
     def vocab_size(self) -> int:
@@ -160,8 +160,16 @@ def load_tokenizer(source: object, *, ignore_dropout: bool = False) -> Tokenizer
     # An object of that type can only exist once its package is imported, so nothing is imported to ask.
     wheel = sys.modules.get("tokenizers")
     if wheel is not None and isinstance(source, wheel.Tokenizer):
+        try:
+            data = source.to_str().encode()
+        except Exception as error:  # the wheel raises no narrower type
+            raise TokenizerError(
+                f"{shown(source)}: cannot be serialised ({inert(str(error))}): a custom component written in Python "
+                "(normalizer, pre-tokenizer, decoder) exists in this process only; put components of the tokenizers "
+                "package in its place and load again"
+            ) from error
         return Tokenizer(
-            source.to_str().encode(),
+            data,
             f"{type(source).__module__}.{type(source).__qualname__}",
             encode_special_tokens=bool(source.encode_special_tokens),
             ignore_dropout=ignore_dropout,
@@ -219,7 +227,7 @@ def _warn_of_cleanup(config: Path) -> None:
 
     try:
         settings = json.loads(config.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return  # No config, or none that transformers could read either.
     if isinstance(settings, dict) and settings.get("clean_up_tokenization_spaces") is True:
         warnings.warn(
