@@ -5,7 +5,6 @@ use crate::cause::{Cause, Drift};
 use crate::decode::DecodeTrace;
 use crate::error::{Error, Result, guarded};
 use crate::provenance::{self, Provenance, Straddling};
-use crate::reencode::EncodeTrace;
 use crate::tokenizer::{Added, Tokenizer};
 
 /// Options of a pipeline's decoding, measured as a second exposure under its own name.
@@ -159,7 +158,7 @@ impl Tokenizer {
         byte_owner: &[i16],
         audit: &mut RowAudit,
     ) -> Result<()> {
-        let encoded = self.trace_encode(text)?;
+        let mut encoded = self.trace_encode(text)?;
         audit.encoded_bytes += text.len();
         let is_same = encoded.ids == audit.reencoded;
         let sides = decoded.filter(|_| is_same && encoded.located).map(|decoded| {
@@ -173,7 +172,9 @@ impl Tokenizer {
         let runs = self.clean_runs(row.ids, &audit.reencoded, &mut audit.encoded_bytes);
         audit.artefact = runs.all_clean;
         // A trace that disagrees with the verdict places nothing, but the ids it is asked about are those of the verdict.
-        let encoded = EncodeTrace { ids: audit.reencoded.clone(), ..encoded };
+        if !is_same {
+            encoded.ids.clone_from(&audit.reencoded);
+        }
         let drift = Drift {
             tokenizer: self,
             ids: row.ids,
@@ -189,15 +190,15 @@ impl Tokenizer {
             .map(|(span, cause)| Finding { flags: flags(row, &drift, &span, cause, text.len()), span, cause })
             .collect();
         if audit.located && !byte_owner.is_empty() {
-            let byte_mask = match (row.mask, row.owners, decoded) {
+            // Without owners of their own, the owners of the bytes are their mask.
+            let own_mask = match (row.mask, row.owners, decoded) {
                 (Some(mask), Some(_), Some(decoded)) => {
                     Some(provenance::owner_of_bytes(text.len(), &decoded.ranges, mask))
                 }
-                (Some(_), ..) => Some(byte_owner.to_vec()),
                 _ => None,
             };
-            (audit.straddling, audit.owner_crossing) =
-                provenance::straddling(&encoded.ranges, byte_mask.as_deref(), byte_owner);
+            let byte_mask = row.mask.map(|_| own_mask.as_deref().unwrap_or(byte_owner));
+            (audit.straddling, audit.owner_crossing) = provenance::straddling(&encoded.ranges, byte_mask, byte_owner);
         }
         Ok(())
     }

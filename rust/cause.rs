@@ -111,12 +111,12 @@ impl Drift<'_> {
             // side, it only moved.
             let [sampled, reencoded] = self.surfaces(run);
             let space_moved = sampled == reencoded;
-            causes.extend(run.iter().map(|span| self.cause(span, !space_moved && self.differs_in_prefix(span))));
+            causes.extend(run.iter().map(|span| self.cause(span, space_moved)));
         }
         causes
     }
 
-    fn cause(&self, span: &Span, differs_in_prefix: bool) -> Cause {
+    fn cause(&self, span: &Span, space_moved: bool) -> Cause {
         let sampled = &self.ids[span.sampled.clone()];
         let reencoded = &self.encoded.ids[span.reencoded.clone()];
         let both = || sampled.iter().chain(reencoded).copied();
@@ -135,7 +135,7 @@ impl Drift<'_> {
             Cause::Normalizer
         } else if self.is_clean_run(span) {
             Cause::ControlSpacing
-        } else if differs_in_prefix {
+        } else if !space_moved && self.differs_in_prefix(span) {
             Cause::PrefixSpace
         } else if sampled.iter().any(|&id| self.tokenizer.is_byte_token(id)) {
             Cause::ByteFallback

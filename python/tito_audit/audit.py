@@ -21,9 +21,9 @@ from tito_audit.findings import Finding
 from tito_audit.groups import check_rows, grouped
 from tito_audit.kept import Kept
 from tito_audit.lanes import lanes
-from tito_audit.printable import counted, inert
+from tito_audit.printable import WIDTH, counted, inert
 from tito_audit.readers import NoTokenIdsError, RowReader, open_sources
-from tito_audit.report import LISTED, WIDTH, ColumnsFound, Report, RowFinding, TokenizerInfo, Unchecked, tokenizer_doubt
+from tito_audit.report import LISTED, ColumnsFound, Report, RowFinding, TokenizerInfo, Unchecked, tokenizer_doubt
 from tito_audit.results import Check, RowContext
 from tito_audit.rows import NullMask, ReadOptions, Row
 from tito_audit.tokenizer import Tokenizer, engine_of

@@ -264,7 +264,7 @@ def check(
 
 def _width(*, to_terminal: bool) -> int:
     """Cells of a line to draw in: those of the terminal, within reason."""
-    from tito_audit.report import WIDTH  # noqa: PLC0415
+    from tito_audit.printable import WIDTH  # noqa: PLC0415
 
     return min(max(shutil.get_terminal_size().columns, _NARROWEST), WIDTH) if to_terminal else WIDTH
 

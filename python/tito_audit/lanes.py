@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from tito_audit.printable import cells, clipped
+from tito_audit.printable import WIDTH, cells, clipped
 from tito_audit.records import shown
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from tito_audit.results import Check, Span
 
-_WIDTH = 110
 # Context tokens a side and most tokens of the span in a lane, from generous to narrow: the first that fits is drawn.
 _SIZES = ((3, 12), (1, 12), (0, 12), (0, 4), (0, 2))
 _GAP = 2
@@ -54,7 +53,7 @@ class _Window:
     reencoded: list[_Token]
 
 
-def lanes(check: Check, span: Span, *, width: int = _WIDTH) -> str:
+def lanes(check: Check, span: Span, *, width: int = WIDTH) -> str:
     """Draw one span and its neighbours in two lanes, ids beside them.
 
     Args:

@@ -9,6 +9,9 @@ import re
 import unicodedata
 from functools import lru_cache
 
+WIDTH = 110
+"""Terminal cells of a line that is wrapped or drawn."""
+
 _VISIBLE = {" ": "·", "\n": "↵", "\t": "→"}
 # The stand-ins themselves are escaped where a text really holds them, so that what is printed has one reading.
 _ESCAPED = {"\\": "\\\\", '"': '\\"', "\r": "\\r", "·": "\\u00b7", "↵": "\\u21b5", "→": "\\u2192"}

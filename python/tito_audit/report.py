@@ -17,9 +17,6 @@ from tito_audit.rules import rule
 FailOn = Literal["realised", "drift", "never"]
 """The bar: every finding of severity error; these and every row that drifts; nothing."""
 
-WIDTH = 110
-"""Terminal cells of a line that is wrapped or drawn."""
-
 LISTED = 256
 """Most ids or positions that a kept finding lists; their number is given beside them."""
 

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Severity: TypeAlias = Literal["error", "warning", "note"]
+
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+"""The worst first."""
 """``error`` fails by default, ``warning`` is shown, ``note`` is counted and shown."""
 
 

@@ -10,15 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 
 from tito_audit import _core
-from tito_audit.printable import clipped, counted, inert
-from tito_audit.report import WIDTH, FailOn, Report, RowFinding, tokenizer_doubt
-from tito_audit.rules import rule
+from tito_audit.printable import WIDTH, clipped, counted, inert
+from tito_audit.report import FailOn, Report, RowFinding, tokenizer_doubt
+from tito_audit.rules import SEVERITIES, rule
 
 SHOWN_FINDINGS = 10
 SHOWN_TURNS = 12
 _SHOWN_NAMES = 3
 _ID_WIDTH = 60
-_SEVERITIES = ("error", "warning", "note")
 
 
 def text_report(report: Report, *, fail_on: FailOn = "realised", quiet: bool = False) -> str:
@@ -81,7 +80,7 @@ def advice(fixes: Iterable[str]) -> Iterator[str | None]:
 
 
 def _rank(code: str) -> int:
-    return _SEVERITIES.index(rule(code).severity)
+    return SEVERITIES.index(rule(code).severity)
 
 
 def _head(report: Report) -> Iterator[str]:

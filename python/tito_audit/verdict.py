@@ -7,8 +7,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from tito_audit.lanes import lanes
-from tito_audit.printable import counted
-from tito_audit.rules import Rule, rule
+from tito_audit.printable import WIDTH, counted
+from tito_audit.rules import SEVERITIES, Rule, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,10 +16,8 @@ if TYPE_CHECKING:
     from tito_audit.findings import Finding
     from tito_audit.results import Check, Span
 
-_WIDTH = 110
 _SHOWN_SPANS = 3
 _SHOWN_FINDINGS = 5
-_SEVERITIES = ("error", "warning", "note")
 
 
 def described(check: Check) -> str:
@@ -88,11 +86,11 @@ def _headline(check: Check) -> str:
 
 
 def _help(about: Rule) -> str:
-    return textwrap.fill(f"help: {about.fix}", _WIDTH, subsequent_indent="      ")
+    return textwrap.fill(f"help: {about.fix}", WIDTH, subsequent_indent="      ")
 
 
 def _importance(finding: Finding) -> tuple[int, bool]:
-    return _SEVERITIES.index(finding.severity), finding.cause == "control-spacing"
+    return SEVERITIES.index(finding.severity), finding.cause == "control-spacing"
 
 
 def _one_of_each_cause_first(spans: Sequence[Span]) -> list[Span]:
