@@ -4,7 +4,11 @@
 //! group; a group that is not one and the same token on both sides is a drift span, so spans are minimal by construction.
 //! One pass, linear in the tokens of both sides.
 
+use std::collections::{HashMap, VecDeque};
+
 use crate::ByteRange;
+use crate::decode::DecodeTrace;
+use crate::reencode::EncodeTrace;
 
 /// Tokens of one side: ids and their ranges on D.
 #[derive(Debug, Clone, Copy)]
@@ -27,12 +31,12 @@ pub struct Span {
 }
 
 /// First index at which two id lists disagree: the shorter length where one is a prefix of the other, `None` if equal.
-pub fn first_diff(sampled: &[u32], reencoded: &[u32]) -> Option<usize> {
+pub fn first_diff<T: PartialEq>(sampled: &[T], reencoded: &[T]) -> Option<usize> {
     let common = common_prefix(sampled, reencoded);
     (common < sampled.len().max(reencoded.len())).then_some(common)
 }
 
-fn common_prefix(a: &[u32], b: &[u32]) -> usize {
+fn common_prefix<T: PartialEq>(a: &[T], b: &[T]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
@@ -45,7 +49,7 @@ pub fn spans(sampled: Side<'_>, reencoded: Side<'_>) -> Vec<Span> {
     let mut spans = Vec::new();
     let common = common_prefix(sampled.ids, reencoded.ids);
     let behind_common = |tokens: std::ops::Range<usize>| tokens.start.max(common)..tokens.end.max(common);
-    let mut walk = Walk { sides: [sampled, reencoded], next: [0; 2] };
+    let mut walk = Walk { sides: [sampled, reencoded], next: [0; 2], run: [0; 2], pairs: VecDeque::new() };
     while let Some((first, bytes)) = walk.group() {
         let [s, r] = [0, 1].map(|side| behind_common(first[side]..walk.next[side]));
         let equal = common_prefix(&sampled.ids[s.clone()], &reencoded.ids[r.clone()]);
@@ -60,8 +64,18 @@ pub fn spans(sampled: Side<'_>, reencoded: Side<'_>) -> Vec<Span> {
     spans
 }
 
+/// The drift spans of sampled `ids` and what `encoded` holds: one unlocated span where a side has no place on D.
+pub fn laid_out(ids: &[u32], decoded: Option<&DecodeTrace>, encoded: &EncodeTrace) -> Vec<Span> {
+    match decoded.filter(|_| encoded.located) {
+        Some(decoded) => {
+            spans(Side { ids, ranges: &decoded.ranges }, Side { ids: &encoded.ids, ranges: &encoded.ranges })
+        }
+        None => unlocated_span(ids, &encoded.ids).into_iter().collect(),
+    }
+}
+
 /// The one span of two lists whose tokens cannot be laid on a common axis: all between their common prefix and suffix.
-pub fn unlocated_span(sampled: &[u32], reencoded: &[u32]) -> Option<Span> {
+pub fn unlocated_span<T: PartialEq>(sampled: &[T], reencoded: &[T]) -> Option<Span> {
     let start = first_diff(sampled, reencoded)?;
     let (s, r) = (&sampled[start..], &reencoded[start..]);
     let suffix = s.iter().rev().zip(r.iter().rev()).take_while(|(a, b)| a == b).count();
@@ -72,6 +86,10 @@ pub fn unlocated_span(sampled: &[u32], reencoded: &[u32]) -> Option<Span> {
 struct Walk<'a> {
     sides: [Side<'a>; 2],
     next: [usize; 2],
+    /// Ends of the empty tokens that `pairs` is about.
+    run: [usize; 2],
+    /// Empty tokens of both sides that stand at one place and have one id.
+    pairs: VecDeque<[usize; 2]>,
 }
 
 impl Walk<'_> {
@@ -87,16 +105,45 @@ impl Walk<'_> {
             [0, 1].map(|side| self.peek(side).is_some_and(|range| range.is_empty() && range.start == start));
         match empty_at_start {
             [true, true] => {
-                self.next[0] += 1;
                 // Another id there is no counterpart: both stay alone.
-                self.next[1] += usize::from(self.sides[0].ids[first[0]] == self.sides[1].ids[first[1]]);
-                return Some((first, start..start));
+                let pair = self.next_pair(start);
+                if let Some(side) = [0, 1].into_iter().find(|&side| first[side] < pair[side]) {
+                    self.next[side] += 1;
+                } else {
+                    self.pairs.pop_front();
+                    self.next = pair.map(|index| index + 1);
+                }
             }
             [true, false] => self.next[0] += 1,
             [false, true] => self.next[1] += 1,
             [false, false] => return Some((first, start..self.take_overlapping(start))),
         }
         Some((first, start..start))
+    }
+
+    /// The next tokens of one id among the empty ones at `at`, or the ends of these: each re-encoded one takes the first
+    /// sampled one that is left.
+    fn next_pair(&mut self, at: usize) -> [usize; 2] {
+        if [0, 1].iter().any(|&side| self.next[side] >= self.run[side]) {
+            self.run = [0, 1].map(|side| {
+                let empty = |range: &&ByteRange| range.is_empty() && range.start == at;
+                let ranges = &self.sides[side].ranges[self.next[side]..];
+                self.next[side] + ranges.iter().take_while(empty).count()
+            });
+            let mut places: HashMap<u32, Vec<usize>> = HashMap::new();
+            for index in self.next[0]..self.run[0] {
+                places.entry(self.sides[0].ids[index]).or_default().push(index);
+            }
+            let mut free = self.next[0];
+            for index in self.next[1]..self.run[1] {
+                let same = places.get(&self.sides[1].ids[index]).map_or(&[][..], Vec::as_slice);
+                if let Some(&place) = same.get(same.partition_point(|&place| place < free)) {
+                    self.pairs.push_back([place, index]);
+                    free = place + 1;
+                }
+            }
+        }
+        self.pairs.front().copied().unwrap_or(self.run)
     }
 
     /// Take tokens of both sides until none reaches across the end, and give that end.
@@ -197,6 +244,16 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn empty_tokens_of_one_id_are_one_token_whatever_stands_before_them() {
+        let side = |ids: &'static [u32]| Side { ids, ranges: &[0..0, 0..0, 0..0, 0..1][4 - ids.len()..] };
+        let alone = |s, r| Span { sampled: s, reencoded: r, bytes: Some(0..0) };
+        assert_eq!(spans(side(&[7, 9]), side(&[5, 7, 9])), [alone(0..0, 0..1)]);
+        assert_eq!(spans(side(&[5, 7, 9]), side(&[7, 9])), [alone(0..1, 0..0)]);
+        assert_eq!(spans(side(&[5, 7, 9]), side(&[6, 7, 9])), [alone(0..1, 0..0), alone(1..1, 0..1)]);
+        assert_eq!(spans(side(&[5, 7, 5, 9]), side(&[7, 6, 5, 9])), [alone(0..1, 0..0), alone(2..2, 1..2)]);
     }
 
     #[test]

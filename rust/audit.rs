@@ -1,6 +1,6 @@
 //! One row end to end: round trip, spans, causes, straddling tokens, and the exposure of a pipeline's own options.
 
-use crate::align::{self, Side, Span};
+use crate::align::{self, Span};
 use crate::cause::{Cause, Drift};
 use crate::decode::DecodeTrace;
 use crate::error::{Error, Result, guarded};
@@ -160,21 +160,13 @@ impl Tokenizer {
     ) -> Result<()> {
         let mut encoded = self.trace_encode(text)?;
         audit.encoded_bytes += text.len();
-        let is_same = encoded.ids == audit.reencoded;
-        let sides = decoded.filter(|_| is_same && encoded.located).map(|decoded| {
-            (Side { ids: row.ids, ranges: &decoded.ranges }, Side { ids: &audit.reencoded, ranges: &encoded.ranges })
-        });
-        audit.located = sides.is_some();
-        let spans = match sides {
-            Some((sampled, reencoded)) => align::spans(sampled, reencoded),
-            None => align::unlocated_span(row.ids, &audit.reencoded).into_iter().collect(),
-        };
+        // A trace that disagrees with the verdict places nothing, but the ids it is asked about are those of the verdict.
+        encoded.located &= encoded.ids == audit.reencoded;
+        encoded.ids.clone_from(&audit.reencoded);
+        audit.located = encoded.located && decoded.is_some();
+        let spans = align::laid_out(row.ids, decoded, &encoded);
         let runs = self.clean_runs(row.ids, &audit.reencoded, &mut audit.encoded_bytes);
         audit.artefact = runs.all_clean;
-        // A trace that disagrees with the verdict places nothing, but the ids it is asked about are those of the verdict.
-        if !is_same {
-            encoded.ids.clone_from(&audit.reencoded);
-        }
         let drift = Drift {
             tokenizer: self,
             ids: row.ids,
@@ -207,7 +199,7 @@ impl Tokenizer {
     ///
     /// Borders are the added tokens that leave the spaces beside them alone. There is nothing to separate without a
     /// border, and nothing to conclude where other added tokens came back.
-    fn clean_runs(&self, sampled: &[u32], reencoded: &[u32], encoded_bytes: &mut usize) -> CleanRuns {
+    pub(crate) fn clean_runs(&self, sampled: &[u32], reencoded: &[u32], encoded_bytes: &mut usize) -> CleanRuns {
         let is_added = |id: &&u32| self.added(**id).is_some();
         let is_border = |id: u32| self.added(id).is_some_and(Added::is_border);
         if !sampled.iter().any(|&id| is_border(id))
@@ -278,10 +270,13 @@ impl Tokenizer {
     }
 }
 
+/// The runs between borders that come back equal by themselves.
 #[derive(Default)]
-struct CleanRuns {
-    all_clean: bool,
-    clean: Vec<std::ops::Range<usize>>,
+pub(crate) struct CleanRuns {
+    /// All do, and there is a border.
+    pub(crate) all_clean: bool,
+    /// Those that do.
+    pub(crate) clean: Vec<std::ops::Range<usize>>,
 }
 
 fn positions(ids: &[u32], mut holds: impl FnMut(u32) -> bool) -> Vec<usize> {

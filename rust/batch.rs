@@ -4,6 +4,7 @@ use crate::audit::{PipelineOptions, Row, RowAudit};
 use crate::error::{Error, Result, guarded};
 use crate::pool;
 use crate::provenance::Provenance;
+use crate::realised::{Pair, Realised};
 use crate::tokenizer::Tokenizer;
 
 /// Ids of any of the widths that arrays of them come in.
@@ -39,6 +40,15 @@ impl Ids<'_> {
             Self::I64(ids) => ids[range].iter().map(|&id| tokenizer.known(id)).collect(),
             Self::I32(ids) => ids[range].iter().map(|&id| tokenizer.known(id.into())).collect(),
             Self::U32(ids) => ids[range].iter().map(|&id| tokenizer.known(id.into())).collect(),
+        }
+    }
+
+    /// The ids of one row as they were handed over, each read once too.
+    fn original(&self, range: std::ops::Range<usize>) -> Vec<i64> {
+        match self {
+            Self::I64(ids) => ids[range].to_vec(),
+            Self::I32(ids) => ids[range].iter().map(|&id| id.into()).collect(),
+            Self::U32(ids) => ids[range].iter().map(|&id| id.into()).collect(),
         }
     }
 }
@@ -119,10 +129,9 @@ impl<'a> Batch<'a> {
     /// Judge every row, in order, over `threads` threads.
     pub fn audit(&self, tokenizer: &Tokenizer, options: PipelineOptions, threads: usize) -> Vec<Result<RowAudit>> {
         self.map(threads, |index| {
-            let range = self.offsets[index]..self.offsets[index + 1];
+            let range = self.range(index);
             let ids = self.ids.row(tokenizer, range.clone());
-            // Copied like the ids: a mask that changes under way must not give one row two masks.
-            let mask = self.mask.map(|mask| mask[range.clone()].iter().map(|&value| value.min(1)).collect::<Vec<u8>>());
+            let mask = self.mask_of(index);
             let owners = self.owners.map(|owners| owners[range].to_vec());
             let row = Row {
                 ids: &ids,
@@ -138,11 +147,46 @@ impl<'a> Batch<'a> {
     /// Give every byte and character of every row its owner and token, in order, over `threads` threads.
     pub fn provenance(&self, tokenizer: &Tokenizer, threads: usize) -> Vec<Result<(String, Provenance)>> {
         self.map(threads, |index| {
-            let range = self.offsets[index]..self.offsets[index + 1];
+            let range = self.range(index);
             let ids = self.ids.row(tokenizer, range.clone());
             let owners = self.owners.map(|owners| owners[range].to_vec());
             tokenizer.provenance(&ids, owners.as_deref())
         })
+    }
+
+    /// Compare every row with what was trained in its place, in order, over `threads` threads.
+    ///
+    /// # Errors
+    /// [`Error::Ragged`] where `trained` has another number of rows.
+    pub fn realised(
+        &self,
+        trained: &Batch<'_>,
+        tokenizer: &Tokenizer,
+        threads: usize,
+    ) -> Result<Vec<Result<Realised>>> {
+        if trained.rows() != self.rows() {
+            let (found, expected) = (trained.rows(), self.rows());
+            return Err(Error::Ragged(format!("there are trained ids of {found} rows and sampled ids of {expected}")));
+        }
+        Ok(self.map(threads, |index| {
+            let (mask, train_mask) = (self.mask_of(index), trained.mask_of(index));
+            let pair = Pair {
+                sampled: &self.ids.original(self.range(index)),
+                trained: &trained.ids.original(trained.range(index)),
+                mask: mask.as_deref(),
+                train_mask: train_mask.as_deref(),
+            };
+            tokenizer.realised(&pair)
+        }))
+    }
+
+    fn range(&self, index: usize) -> std::ops::Range<usize> {
+        self.offsets[index]..self.offsets[index + 1]
+    }
+
+    /// Copied like the ids: a mask that changes under way must not give one row two masks.
+    fn mask_of(&self, index: usize) -> Option<Vec<u8>> {
+        self.mask.map(|mask| mask[self.range(index)].iter().map(|&value| value.min(1)).collect())
     }
 
     /// Work on every row; a row on which the reference panics is an error of that row alone.

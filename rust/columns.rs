@@ -4,6 +4,7 @@ use crate::audit::{Pipeline, PipelineOptions, RowAudit};
 use crate::cause::Cause;
 use crate::error::Result;
 use crate::provenance::Provenance;
+use crate::realised::{Kind, Realised};
 
 /// No cause, among indices into [`Cause::ALL`].
 pub const NO_CAUSE: u8 = u8::MAX;
@@ -245,5 +246,106 @@ impl ProvenanceColumns {
             columns.char_token.extend(row.char_token.into_iter().map(|token| entry(Some(token))));
         }
         columns
+    }
+}
+
+/// The kind of a row on which the reference failed: its ids differ, and how is not known.
+pub const UNKNOWN_KIND: u8 = u8::MAX;
+/// The cause of a span of a row whose text changed.
+pub const TEXT_CHANGED: u8 = u8::MAX;
+
+/// What the trainer scored beside what was sampled, of a batch of rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RealisedColumns {
+    /// 0 identical, 1 retokenized, 2 truncated, 3 rewritten, or [`UNKNOWN_KIND`].
+    pub kind: Vec<u8>,
+    /// First difference, -1 where identical.
+    pub first_diff: Vec<i64>,
+    /// Where the trained ids begin in the sampled ones.
+    pub kept_start: Vec<i64>,
+    /// Sampled tokens that a truncated row lost.
+    pub lost: Vec<i64>,
+    /// Where the spans of each row start, and the end of the last.
+    pub span_offsets: Vec<i64>,
+    /// Index into [`Cause::ALL`], or [`TEXT_CHANGED`].
+    pub span_cause: Vec<u8>,
+    /// First sampled token.
+    pub span_token_start: Vec<i64>,
+    /// End of the sampled tokens.
+    pub span_token_stop: Vec<i64>,
+    /// First trained token.
+    pub span_trained_start: Vec<i64>,
+    /// End of the trained tokens.
+    pub span_trained_stop: Vec<i64>,
+    /// First byte of D, -1 without a common axis.
+    pub span_byte_start: Vec<i64>,
+    /// End of the bytes, -1 without a common axis.
+    pub span_byte_stop: Vec<i64>,
+    /// Trained tokens with mask 1 over bytes of mask 0, -1 where a mask is missing.
+    pub wrong_trained: Vec<i64>,
+    /// Trained tokens with mask 0 over bytes of mask 1, -1 likewise.
+    pub wrong_untrained: Vec<i64>,
+    /// Trained tokens over bytes of both, -1 likewise.
+    pub straddling: Vec<i64>,
+    /// Positions of wrong tokens among the trained ids.
+    pub wrong: Ragged<i64>,
+    /// Rows on which the reference failed, with its words.
+    pub errors: Vec<(usize, String)>,
+}
+
+impl RealisedColumns {
+    /// Lay out the results of rows in order.
+    pub fn new(rows: Vec<Result<Realised>>) -> Self {
+        let mut columns = Self {
+            kind: Vec::with_capacity(rows.len()),
+            first_diff: Vec::with_capacity(rows.len()),
+            kept_start: Vec::with_capacity(rows.len()),
+            lost: Vec::with_capacity(rows.len()),
+            span_offsets: vec![0],
+            span_cause: Vec::new(),
+            span_token_start: Vec::new(),
+            span_token_stop: Vec::new(),
+            span_trained_start: Vec::new(),
+            span_trained_stop: Vec::new(),
+            span_byte_start: Vec::new(),
+            span_byte_stop: Vec::new(),
+            wrong_trained: Vec::with_capacity(rows.len()),
+            wrong_untrained: Vec::with_capacity(rows.len()),
+            straddling: Vec::with_capacity(rows.len()),
+            wrong: Ragged::default(),
+            errors: Vec::new(),
+        };
+        for (index, row) in rows.into_iter().enumerate() {
+            let row = row.map_err(|error| columns.errors.push((index, error.to_string()))).ok();
+            columns.push(row.as_ref());
+        }
+        columns
+    }
+
+    fn push(&mut self, row: Option<&Realised>) {
+        self.kind.push(row.map_or(UNKNOWN_KIND, |row| match row.kind {
+            Kind::Identical => 0,
+            Kind::Retokenized => 1,
+            Kind::Truncated => 2,
+            Kind::Rewritten => 3,
+        }));
+        self.first_diff.push(entry(row.and_then(|row| row.first_diff)));
+        self.kept_start.push(entry(row.map_or(Some(0), |row| Some(row.kept_start))));
+        self.lost.push(entry(row.map_or(Some(0), |row| Some(row.lost))));
+        for (span, cause) in row.into_iter().flat_map(|row| row.spans.iter().zip(&row.causes)) {
+            self.span_cause.push(cause.map_or(TEXT_CHANGED, index_of));
+            self.span_token_start.push(entry(Some(span.sampled.start)));
+            self.span_token_stop.push(entry(Some(span.sampled.end)));
+            self.span_trained_start.push(entry(Some(span.reencoded.start)));
+            self.span_trained_stop.push(entry(Some(span.reencoded.end)));
+            self.span_byte_start.push(entry(span.bytes.as_ref().map(|bytes| bytes.start)));
+            self.span_byte_stop.push(entry(span.bytes.as_ref().map(|bytes| bytes.end)));
+        }
+        self.span_offsets.push(entry(Some(self.span_cause.len())));
+        let mask = row.and_then(|row| row.mask.as_ref());
+        self.wrong_trained.push(entry(mask.map(|mask| mask.trained)));
+        self.wrong_untrained.push(entry(mask.map(|mask| mask.untrained)));
+        self.straddling.push(entry(mask.map(|mask| mask.straddling)));
+        self.wrong.push(mask.into_iter().flat_map(|mask| &mask.positions).map(|&position| entry(Some(position))));
     }
 }

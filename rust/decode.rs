@@ -411,6 +411,14 @@ mod tests {
     }
 
     #[test]
+    fn a_space_before_an_empty_token_never_belongs_to_an_id_outside_the_vocabulary() {
+        let decoder = Decoder::from_json(&Value::Null).unwrap();
+        let trace = decoder.trace([Some(&b"a"[..]), Some(b""), None].into_iter());
+        assert_eq!(trace.text, "a ");
+        assert_eq!(trace.ranges, [0..1, 1..2, 2..2]);
+    }
+
+    #[test]
     fn an_unknown_decoder_is_not_guessed() {
         assert!(Decoder::from_json(&json!({"type": "Later"})).is_none());
     }

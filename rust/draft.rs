@@ -22,31 +22,38 @@ pub(crate) struct Draft {
     pub(crate) ranges: Vec<ByteRange>,
     /// Stretches of U+FFFD that stand for bytes that are no UTF-8.
     pub(crate) invalid: Vec<ByteRange>,
+    /// The last token that is in the vocabulary.
+    last: Option<usize>,
 }
 
 impl Draft {
     pub(crate) fn new<'t>(tokens: impl Iterator<Item = Option<&'t [u8]>>) -> Self {
-        let mut draft = Self { text: Vec::new(), piece_ends: Vec::new(), ranges: Vec::new(), invalid: Vec::new() };
-        for token in tokens {
+        let mut draft =
+            Self { text: Vec::new(), piece_ends: Vec::new(), ranges: Vec::new(), invalid: Vec::new(), last: None };
+        for (index, token) in tokens.enumerate() {
             let start = draft.text.len();
             if let Some(bytes) = token {
                 draft.text.extend_from_slice(bytes);
                 draft.piece_ends.push(draft.text.len());
+                draft.last = Some(index);
             }
             draft.ranges.push(start..draft.text.len());
         }
         draft
     }
 
-    /// Give bytes that no token has, those inserted at an empty token, to the token behind them, or to the last one.
+    /// Give bytes that no token has, those inserted at an empty token, to the token behind them, or to the last one that
+    /// is in the vocabulary: no byte comes from an id outside it.
     pub(crate) fn close_gaps(&mut self) {
         let mut covered = 0;
         for range in self.ranges.iter_mut().filter(|range| !ByteRange::is_empty(range)) {
             range.start = range.start.min(covered);
             covered = covered.max(range.end);
         }
-        if let Some(last) = self.ranges.last_mut().filter(|_| covered < self.text.len()) {
-            *last = last.start.min(covered)..self.text.len();
+        let end = self.text.len();
+        if let Some(last) = self.last.filter(|_| covered < end) {
+            self.ranges[last] = self.ranges[last].start.min(covered)..end;
+            self.ranges[last + 1..].fill(end..end);
         }
     }
 

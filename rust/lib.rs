@@ -5,7 +5,8 @@
 //!
 //! Data flows one way: [`tokenizer`] loads a file; [`decode`] places the sampled tokens on D and [`reencode`] the
 //! re-encoded ones; [`align`] cuts both into drift spans; [`cause`] names why; [`provenance`] says whose bytes they are;
-//! [`audit`] does a row end to end and [`batch`] many rows over threads that live no longer than the call.
+//! [`audit`] does a row end to end, [`realised`] compares it with what was trained, and [`batch`] does many rows over
+//! threads that live no longer than the call.
 
 pub mod align;
 pub mod audit;
@@ -19,6 +20,7 @@ mod draft;
 pub mod error;
 mod pool;
 pub mod provenance;
+pub mod realised;
 pub mod reencode;
 mod sources;
 pub mod tokenizer;

@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 use crate::audit::{Flags, PipelineOptions};
 use crate::batch::{Batch, Ids};
 use crate::cause::Cause;
-use crate::columns::{AuditColumns, ProvenanceColumns};
+use crate::columns::{AuditColumns, ProvenanceColumns, RealisedColumns};
 use crate::error::{Error, guarded};
 use crate::tokenizer::{LoadOptions, Tokenizer};
 
@@ -168,6 +168,27 @@ impl PyTokenizer {
         let columns = py.detach(|| ProvenanceColumns::new(batch.provenance(&self.0, threads)));
         provenance_dict(py, columns)
     }
+
+    #[expect(clippy::too_many_arguments, reason = "the columns of a batch are the arguments")]
+    #[pyo3(signature = (ids, offsets, trained, trained_offsets, *, mask=None, train_mask=None, threads=1))]
+    fn realised<'py>(
+        &self,
+        py: Python<'py>,
+        ids: &Bound<'py, PyAny>,
+        offsets: PyReadonlyArray1<'py, i64>,
+        trained: &Bound<'py, PyAny>,
+        trained_offsets: PyReadonlyArray1<'py, i64>,
+        mask: Option<PyReadonlyArray1<'py, u8>>,
+        train_mask: Option<PyReadonlyArray1<'py, u8>>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let (ids, trained) = (IdArray::new(ids)?, IdArray::new(trained)?);
+        let sampled = Batch::new(ids.ids()?, offsets.as_slice()?)?.with_mask(slice(mask.as_ref())?)?;
+        let trained =
+            Batch::new(trained.ids()?, trained_offsets.as_slice()?)?.with_mask(slice(train_mask.as_ref())?)?;
+        let rows = py.detach(|| sampled.realised(&trained, &self.0, threads).map(RealisedColumns::new))?;
+        realised_dict(py, rows)
+    }
 }
 
 /// A dict of columns under way.
@@ -232,6 +253,29 @@ fn provenance_dict(py: Python<'_>, columns: ProvenanceColumns) -> PyResult<Bound
     dict.set("char_owner", columns.char_owner)?;
     dict.set("char_token", columns.char_token)?;
     dict.set("char_byte", columns.chars.values)?;
+    dict.0.set_item("errors", columns.errors)?;
+    Ok(dict.0)
+}
+
+fn realised_dict(py: Python<'_>, columns: RealisedColumns) -> PyResult<Bound<'_, PyDict>> {
+    let dict = Columns(PyDict::new(py));
+    dict.set("kind", columns.kind)?;
+    dict.set("first_diff", columns.first_diff)?;
+    dict.set("kept_start", columns.kept_start)?;
+    dict.set("lost", columns.lost)?;
+    dict.set("span_offsets", columns.span_offsets)?;
+    dict.set("span_cause", columns.span_cause)?;
+    dict.set("span_token_start", columns.span_token_start)?;
+    dict.set("span_token_stop", columns.span_token_stop)?;
+    dict.set("span_trained_start", columns.span_trained_start)?;
+    dict.set("span_trained_stop", columns.span_trained_stop)?;
+    dict.set("span_byte_start", columns.span_byte_start)?;
+    dict.set("span_byte_stop", columns.span_byte_stop)?;
+    dict.set("wrong_trained", columns.wrong_trained)?;
+    dict.set("wrong_untrained", columns.wrong_untrained)?;
+    dict.set("straddling", columns.straddling)?;
+    dict.set("wrong_positions", columns.wrong.values)?;
+    dict.set("wrong_offsets", columns.wrong.offsets)?;
     dict.0.set_item("errors", columns.errors)?;
     Ok(dict.0)
 }

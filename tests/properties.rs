@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tito_audit::audit::{PipelineOptions, Row, RowAudit};
 use tito_audit::batch::{Batch, Ids};
 use tito_audit::cause::Cause;
+use tito_audit::realised::{Kind, Pair, Realised};
 use tito_audit::tokenizer::{LoadOptions, Tokenizer};
 
 /// Kinds of byte pair encoding that are built from drawn merges.
@@ -191,6 +192,188 @@ proptest! {
     }
 }
 
+/// What the trainer scored, drawn so that every kind comes up: what a round trip gives, the reverse of one, a part of the
+/// sampled ids, and sampled ids with a few changed.
+fn pair(case: &Case, how: u8, at: usize) -> (Tokenizer, Vec<i64>, Vec<i64>) {
+    let (tokenizer, _, audit) = audit(case);
+    let canonical: Vec<i64> = audit.reencoded.iter().map(|&id| id.into()).collect();
+    let ids = case.ids.clone();
+    let at = at % (ids.len() + 1);
+    let (sampled, trained) = match how {
+        0 => (ids, canonical),
+        1 => (canonical, ids),
+        2 => (ids.clone(), ids[..at].to_vec()),
+        3 => (ids.clone(), ids[at..].to_vec()),
+        _ => {
+            let mut trained = canonical;
+            trained.insert(at.min(trained.len()), i64::from(how) * 50 - 250);
+            (ids, trained)
+        }
+    };
+    (tokenizer, sampled, trained)
+}
+
+fn compared(tokenizer: &Tokenizer, sampled: &[i64], trained: &[i64], mask: &[u8], train_mask: &[u8]) -> Realised {
+    let mask_of = |mask: &[u8], len| mask.iter().copied().cycle().take(len).collect::<Vec<u8>>();
+    let (mask, train_mask) = (mask_of(mask, sampled.len()), mask_of(train_mask, trained.len()));
+    tokenizer.realised(&Pair { sampled, trained, mask: Some(&mask), train_mask: Some(&train_mask) }).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    #[test]
+    fn the_kind_is_its_definition_and_spans_rebuild_the_trained_ids(case in case(), how in 0u8..8, at in 0usize..16) {
+        let (tokenizer, sampled, trained) = pair(&case, how, at);
+        let reference = tokenizers::Tokenizer::from_bytes(case.json.to_string().as_bytes()).unwrap();
+        let text = |ids: &[i64]| {
+            let known: Vec<u32> = ids.iter().filter_map(|&id| u32::try_from(id).ok()).collect();
+            reference.decode(&known, false).unwrap()
+        };
+        let expected = if sampled == trained {
+            Kind::Identical
+        } else if sampled.starts_with(&trained) || sampled.ends_with(&trained) {
+            Kind::Truncated
+        } else if text(&sampled) == text(&trained) {
+            Kind::Retokenized
+        } else {
+            Kind::Rewritten
+        };
+        let realised = compared(&tokenizer, &sampled, &trained, &[0, 1], &[1]);
+        prop_assert_eq!(realised.kind, expected);
+        let differ = (0..sampled.len().max(trained.len())).find(|&at| sampled.get(at) != trained.get(at));
+        prop_assert_eq!(realised.first_diff, differ);
+        prop_assert_eq!(realised.spans.len(), realised.causes.len());
+        prop_assert!(realised.causes.iter().all(|cause| cause.is_some() == (expected == Kind::Retokenized)));
+        if expected == Kind::Truncated {
+            let kept = realised.kept_start..realised.kept_start + trained.len();
+            prop_assert_eq!(&sampled[kept], &trained[..]);
+            prop_assert_eq!(realised.lost, sampled.len() - trained.len());
+            prop_assert!(realised.spans.is_empty());
+        } else {
+            let mut rebuilt = Vec::new();
+            let mut done = 0;
+            for span in &realised.spans {
+                rebuilt.extend_from_slice(&sampled[done..span.sampled.start]);
+                rebuilt.extend_from_slice(&trained[span.reencoded.clone()]);
+                prop_assert_ne!(&sampled[span.sampled.clone()], &trained[span.reencoded.clone()]);
+                done = span.sampled.end;
+            }
+            rebuilt.extend_from_slice(&sampled[done..]);
+            prop_assert_eq!(&rebuilt, &trained);
+            prop_assert_eq!(realised.first_diff, realised.spans.first().map(|span| span.sampled.start));
+        }
+    }
+
+    #[test]
+    fn what_a_round_trip_gave_has_the_spans_and_causes_of_the_audit(case in case()) {
+        let (tokenizer, sampled, trained) = pair(&case, 0, 0);
+        let realised = compared(&tokenizer, &sampled, &trained, &[1], &[1]);
+        let (_, _, audit) = audit(&case);
+        if realised.kind == Kind::Retokenized {
+            let expected: Vec<_> = audit.findings.iter().map(|found| (found.span.clone(), Some(found.cause))).collect();
+            let found: Vec<_> = realised.spans.into_iter().zip(realised.causes).collect();
+            prop_assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn a_trained_token_is_wrong_iff_its_mask_is_not_that_of_its_bytes(
+        case in case(), how in 0u8..8, at in 0usize..16, train_mask in prop::collection::vec(0u8..2, 1..9),
+    ) {
+        let (tokenizer, sampled, trained) = pair(&case, how, at);
+        let mask: Vec<u8> = if case.mask.is_empty() { vec![1] } else { case.mask.clone() };
+        let realised = compared(&tokenizer, &sampled, &trained, &mask, &train_mask);
+        let mask_at = |at: usize| mask[at % mask.len()];
+        // The mask values that a trained token has among the sampled ones; none where nothing says.
+        let mut expected: Vec<Vec<u8>> = vec![Vec::new(); trained.len()];
+        match realised.kind {
+            Kind::Identical | Kind::Truncated => {
+                for (at, values) in expected.iter_mut().enumerate() {
+                    values.push(mask_at(realised.kept_start + at));
+                }
+            }
+            Kind::Rewritten => {
+                let (mut from, mut to) = (0, 0);
+                for (stop, start, next) in realised.spans.iter().map(|s| (s.sampled.start, s.reencoded.start, (s.sampled.end, s.reencoded.end)))
+                    .chain([(sampled.len(), trained.len(), (0, 0))])
+                {
+                    prop_assert_eq!(stop - from, start - to, "what is in no span is equal");
+                    for at in from..stop {
+                        expected[to + at - from].push(mask_at(at));
+                    }
+                    (from, to) = next;
+                }
+            }
+            Kind::Retokenized => {
+                let known = |ids: &[i64]| ids.iter().map(|&id| tokenizer.known(id)).collect::<Vec<u32>>();
+                let text = tokenizer.decode(&known(&sampled), false).unwrap();
+                let ours = tokenizer.trace_decode(&known(&sampled), &text).unwrap().ranges;
+                let encoded = tokenizer.trace_encode(&text).unwrap();
+                let theirs = if encoded.ids == known(&trained) {
+                    encoded.ranges
+                } else {
+                    tokenizer.trace_decode(&known(&trained), &text).unwrap().ranges
+                };
+                for (values, range) in expected.iter_mut().zip(theirs) {
+                    for byte in range {
+                        values.extend(ours.iter().enumerate().filter(|(_, r)| r.contains(&byte)).map(|(at, _)| mask_at(at)));
+                    }
+                }
+            }
+        }
+        let (mut wrong, mut straddling) = ([0; 2], 0);
+        let mut positions = Vec::new();
+        for (at, mut values) in expected.into_iter().enumerate() {
+            let value = train_mask[at % train_mask.len()];
+            values.sort_unstable();
+            values.dedup();
+            straddling += usize::from(values.len() > 1);
+            if values.len() == 1 && values[0] != value {
+                wrong[usize::from(value)] += 1;
+                positions.push(at);
+            }
+        }
+        let found = realised.mask.unwrap();
+        prop_assert_eq!((found.untrained, found.trained, found.straddling), (wrong[0], wrong[1], straddling));
+        prop_assert_eq!(found.positions, positions);
+    }
+
+    #[test]
+    fn comparing_many_rows_over_threads_in_any_width_is_comparing_each(case in case(), how in 0u8..8, at in 0usize..16, rows in 1usize..7) {
+        let (tokenizer, sampled, trained) = pair(&case, how, at);
+        let many = |ids: &[i64]| -> (Vec<i64>, Vec<i64>) {
+            let step = i64::try_from(ids.len()).unwrap();
+            let offsets = (0..=i64::try_from(rows).unwrap()).map(|row| row * step).collect();
+            (ids.iter().copied().cycle().take(ids.len() * rows).collect(), offsets)
+        };
+        let ((ids, offsets), (others, other_offsets)) = (many(&sampled), many(&trained));
+        let narrow: Vec<i32> = ids.iter().map(|&id| i32::try_from(id).unwrap()).collect();
+        let one = tokenizer.realised(&Pair { sampled: &sampled, trained: &trained, ..Pair::default() }).unwrap();
+        prop_assert_eq!(&one.mask, &None);
+        for (width, threads) in [(Ids::I64(&ids), 1), (Ids::I32(&narrow), 3)] {
+            let trained = Batch::new(Ids::I64(&others), &other_offsets).unwrap();
+            let found = Batch::new(width, &offsets).unwrap().realised(&trained, &tokenizer, threads).unwrap();
+            prop_assert_eq!(found.len(), rows);
+            prop_assert!(found.into_iter().all(|row| row.unwrap() == one));
+        }
+    }
+}
+
+#[test]
+fn two_integers_outside_the_vocabulary_are_two_ids() {
+    let tokenizer = load(&tokenizer_json("plain", &[], false));
+    let compare =
+        |sampled: &[i64], trained: &[i64]| tokenizer.realised(&Pair { sampled, trained, ..Pair::default() }).unwrap();
+    for (one, other) in [(-1, -2), (9_999, 10_000), (i64::MAX, i64::MIN), (1 << 32, 1 << 33), (-1, u32::MAX.into())] {
+        let realised = compare(&[0, one, 1], &[0, other, 1]);
+        assert_eq!((realised.kind, realised.first_diff), (Kind::Retokenized, Some(1)), "neither decodes to anything");
+        assert_eq!(realised.causes, [Some(Cause::UnknownId); 2]);
+        assert_eq!(compare(&[0, one, 1], &[0, one, 1]).kind, Kind::Identical);
+        assert_eq!(compare(&[0, 1], &[0, other, 1]).causes, [Some(Cause::UnknownId)]);
+    }
+}
+
 #[test]
 fn the_linked_version_is_the_locked_one() {
     let lock = include_str!("../Cargo.lock");
@@ -208,4 +391,8 @@ fn ragged_input_that_does_not_fit_is_refused() {
     assert!(batch.clone().with_mask(Some(&[1, 0])).is_err());
     assert!(batch.clone().with_mask(Some(&[1, 0, 2])).is_err());
     assert!(batch.with_owners(Some(&[1])).is_err());
+    let tokenizer = load(&tokenizer_json("plain", &[], false));
+    let rows = |offsets: &[i64]| Batch::new(Ids::I64(&ids), offsets).unwrap();
+    let error = rows(&[0, 3]).realised(&rows(&[0, 1, 3]), &tokenizer, 1).unwrap_err();
+    assert_eq!(error.to_string(), "there are trained ids of 2 rows and sampled ids of 1");
 }

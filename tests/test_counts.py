@@ -1,7 +1,6 @@
 """The counts of columns against counts made token by token from the verdicts on single rows."""
 
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,9 @@ from hypothesis import strategies as st
 
 import tito_audit as tito
 from tiny import byte_level, refusing, sentence_piece, straddler
-from tito_audit.counts import Statistics, TurnCount, occurrences, turns_of_mask
+from tito_audit.auditing.batch_counts import DriftRows, add_batch, drift_rows, occurrences, turns_of_mask
+from tito_audit.auditing.counts import LAST_TURN, CodeCount, Statistics, TurnCount
+from tito_audit.results import CAUSES
 
 TOKENIZERS: dict[str, tito.Tokenizer] = {
     "straddler": straddler(),
@@ -60,7 +61,21 @@ def judged(of: dict[str, Any]) -> tuple[tito.Batch, np.ndarray[Any, Any] | None]
     return batch, None if batch.mask is None else turns_of_mask(batch.mask, batch.offsets)
 
 
-def by_hand(of: dict[str, Any], batch: tito.Batch, turns: Any) -> Statistics:
+def nothing_accepted(batch: tito.Batch) -> DriftRows:
+    return drift_rows(batch, no_span(batch), np.zeros(len(CAUSES), dtype=np.bool_))
+
+
+def no_span(batch: tito.Batch) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    return np.zeros(int(batch.n_spans.sum()), dtype=np.bool_)
+
+
+def added(batch: tito.Batch, turns: Any, to: Statistics | None = None) -> Statistics:
+    statistics = to or Statistics()
+    add_batch(statistics, batch, turns, nothing_accepted(batch), engine="reference")
+    return statistics
+
+
+def by_hand(of: dict[str, Any], batch: tito.Batch, turns: Any) -> Statistics:  # noqa: C901 - one count after the other
     s = Statistics(rows=len(batch), rows_skipped=len(batch.errors), rows_checked=len(batch) - len(batch.errors))
     s.rows_by_engine["reference"] = s.rows_checked
     if batch.mask is not None:
@@ -85,6 +100,12 @@ def by_hand(of: dict[str, Any], batch: tito.Batch, turns: Any) -> Statistics:
         s.artefact_rows += r.artefact
         s.invalid_utf8_rows += r.invalid_utf8
         s.row_start_spans += 0 if r.artefact else len(r.spans) - len(spans)
+        if spans:
+            delta = len(r.reencoded_ids) - len(r.token_ids)
+            s.length_delta += delta
+            s.length_delta_abs_max = max(s.length_delta_abs_max, abs(delta))
+        s.rows_without_mask += mask is None
+        s.rows_unplaced += mask is not None and r.drifted and not r.located
         if mask is not None:
             s.trainable_tokens = (s.trainable_tokens or 0) + sum(mask)
             s.drift_trainable_tokens = (s.drift_trainable_tokens or 0) + sum(mask[token] for token in inside)
@@ -110,9 +131,7 @@ def turn_by_hand(tokens: set[int], inside: set[int], mask: list[int] | None) -> 
 @given(batches())
 def test_statistics_equal_a_count_by_hand(of: dict[str, Any]) -> None:
     batch, turns = judged(of)
-    counted = Statistics()
-    counted.add_batch(batch, turns)
-    assert counted == by_hand(of, batch, turns)
+    assert added(batch, turns) == by_hand(of, batch, turns)
 
 
 @given(batches())
@@ -123,7 +142,7 @@ def test_occurrences_are_the_findings_of_the_rows(of: dict[str, Any]) -> None:
         if index not in batch.errors:
             for finding in batch[index].findings:
                 expected.setdefault(finding.code, Counter())[index] += 1
-    found = occurrences(batch)
+    found = occurrences(batch, no_span(batch))
     assert {
         code: dict(zip(where.rows.tolist(), where.findings.tolist(), strict=True)) for code, where in found.items()
     } == expected
@@ -133,7 +152,7 @@ def test_occurrences_are_the_findings_of_the_rows(of: dict[str, Any]) -> None:
 
 def test_tokens_of_a_code() -> None:
     batch = tito.check_batch([[2, 2, 0, 2, 2], [9, 0, -1]], straddler(), mask=[[0, 1, 1, 1, 1], [0, 0, 0]])
-    tokens = {code: where.tokens for code, where in occurrences(batch).items()}
+    tokens = {code: where.tokens for code, where in occurrences(batch, no_span(batch)).items()}
     assert tokens == {"TITO101": 4, "TITO301": 1, "TITO005": 2, "TITO004": None}
 
 
@@ -143,11 +162,11 @@ def test_batches_add_up() -> None:
     rows, masks = [[2, 2], [0], [2, 2, 2]], [[0, 1], [1], [1, 1, 0]]
     whole = tito.check_batch(rows, tok, mask=masks)
     assert whole.mask is not None
-    together.add_batch(whole, turns_of_mask(whole.mask, whole.offsets))
+    added(whole, turns_of_mask(whole.mask, whole.offsets), together)
     for row, mask in zip(rows, masks, strict=True):
         one = tito.check_batch([row], tok, mask=[mask])
         assert one.mask is not None
-        apart.add_batch(one, turns_of_mask(one.mask, one.offsets))
+        added(one, turns_of_mask(one.mask, one.offsets), apart)
     assert together == apart
 
 
@@ -168,10 +187,63 @@ def test_turns_are_runs_of_mask_1(rows: list[list[int]], expected: list[int]) ->
 
 def test_first_place_and_sums_of_a_code() -> None:
     s = Statistics()
-    s.count("TITO101", rows=2, findings=3, tokens=4, place=("a", 1))
-    s.count("TITO101", rows=1, findings=1, tokens=2, place=("b", 9))
-    s.count("TITO016", place=("b", 1))
-    count: Callable[[str], Any] = s.by_code.__getitem__
-    assert (count("TITO101").rows, count("TITO101").findings, count("TITO101").tokens) == (3, 4, 6)
-    assert count("TITO101").first == ("a", 1)
-    assert (count("TITO016").findings, count("TITO016").tokens) == (1, None)
+    s.count("TITO101", CodeCount(rows=1, findings=1, tokens=2, first=("b", 9)))
+    s.count("TITO101", CodeCount(rows=2, findings=3, tokens=4, first=("a", 10)))
+    s.count("TITO016", CodeCount(rows=1, findings=1, first=("b", 1)))
+    s.count("TITO003", CodeCount(findings=1))
+    assert s.by_code["TITO101"] == CodeCount(rows=3, findings=4, tokens=6, first=("a", 10))
+    assert s.by_code["TITO016"].tokens is None
+    assert s.by_code["TITO003"].first is None
+
+
+@given(batches(), st.data())
+def test_accepted_spans_are_counted_apart(of: dict[str, Any], data: st.DataObject) -> None:
+    batch, _ = judged(of)
+    total = int(batch.n_spans.sum())
+    accepted = np.array(data.draw(st.lists(st.booleans(), min_size=total, max_size=total)), dtype=np.bool_)
+    ignored = np.array([cause in {"merge", "special-skipped"} for cause in CAUSES])
+    drift, plain = drift_rows(batch, accepted, ignored), nothing_accepted(batch)
+    assert drift.drifts.tolist() == plain.drifts.tolist()
+    first = np.concatenate([[0], np.cumsum(batch.n_spans)])
+    pipeline = 0
+    for index in range(len(batch)):
+        if index in batch.errors:
+            continue
+        r = batch[index]
+        of_row = accepted[first[index] : first[index + 1]].tolist()
+        counted = [
+            known
+            for span, known in zip(r.spans, of_row, strict=True)
+            if not r.artefact and "at_row_start" not in span.flags
+        ]
+        assert drift.accepted[index] == all(counted)
+        assert drift.drifts[index] == bool(counted)
+        pipeline += r.pipeline is not None and r.pipeline.cause in {"merge", "special-skipped"}
+    assert drift.accepted_pipeline_rows == pipeline
+    found = occurrences(batch, accepted)
+    for code, where in found.items():
+        for index, known in zip(where.rows.tolist(), where.accepted.tolist(), strict=True):
+            of_row = accepted[first[index] : first[index + 1]].tolist()
+            spans = [known for span, known in zip(batch[index].spans, of_row, strict=True) if span.code == code]
+            assert known == (bool(spans) and all(spans) and code != "TITO005")
+
+
+def test_turns_beyond_the_last_are_one() -> None:
+    batch = tito.check_batch([[0, 0, 0]], straddler(), mask=[[1, 1, 1]])
+    turns = np.array([1, LAST_TURN + 1, LAST_TURN + 2], dtype=np.int32)
+    assert set(added(batch, turns).by_turn) == {1, LAST_TURN}
+
+
+@given(st.lists(batches(), min_size=3, max_size=3))
+def test_statistics_merge_in_any_order(parts: list[dict[str, Any]]) -> None:
+    def summed(*order: int) -> Statistics:
+        total = Statistics()
+        for place in order:
+            batch, turns = judged(parts[place])
+            total.merge(added(batch, turns))
+        return total
+
+    assert summed(0, 1, 2) == summed(2, 0, 1)
+    pair = summed(1, 2)
+    pair.merge(summed(0))
+    assert pair == summed(0, 1, 2)

@@ -1,9 +1,12 @@
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 import tito_audit as tito
 from tiny import byte_level, load, sentence_piece, straddler
 from tito_audit.findings import Finding
-from tito_audit.lanes import lanes
+from tito_audit.rendering.lanes import lanes
 
 TOK = straddler()
 
@@ -101,22 +104,27 @@ def test_shared_character_names_its_tokens() -> None:
     assert finding.owners == (0, 1)
 
 
-def test_control_ids_inside_tool_text() -> None:
-    r = tito.check([0, 5, 1, 5, 3, 5], TOK, owners=[0, 0, 0, 0, 1, 1], owner_names=["Tool", "assistant"])
-    [finding] = r.findings
-    assert (finding.code, finding.severity, finding.positions) == ("TITO305", "warning", (1, 3))
-    assert (finding.token_start, finding.token_stop, finding.sampled_ids) == (0, 4, (5, 5))
-    assert finding.message == 'control ids inside Tool text: "<e>" "<e>" at 1, 3'
+def test_what_is_wrong_with_the_record_takes_its_place_among_the_findings() -> None:
+    padding = Finding(code="TITO014", message="padding is trained", token_start=1, token_stop=2)
+    whole = Finding(code="TITO012", message="no end id")
+    r = tito.check([2, 2, 5], TOK)
+    r.context = replace(r.context, findings=(padding, whole))
+    assert codes(r) == ["TITO012", "TITO101", "TITO014"]
 
 
-def test_control_ids_inside_each_segment() -> None:
-    r = tito.check([5, 0, 5, 0], TOK, owners=[0, 1, 0, 2], owner_names={0: "user", 1: "assistant", 2: "tool"})
-    assert [finding.positions for finding in r.findings] == [(0,), (2,)]
-
-
-@pytest.mark.parametrize("names", [None, {0: "assistant"}, {0: "system"}])
-def test_control_ids_elsewhere_are_no_finding(names: dict[int, str] | None) -> None:
-    assert codes(tito.check([0, 5], TOK, owners=[0, 0], owner_names=names)) == []
+def test_a_redacted_row_has_findings_of_ids() -> None:
+    options: dict[str, Any] = {
+        "mask": [0, 0, 1, 0, 0],
+        "owners": [0, 0, 1, 0, 2],
+        "owner_names": ["tool", "secret name", "model"],
+    }
+    r = tito.check([5, 2, 2, 99, 0], TOK, **options)
+    r.context = replace(r.context, redact=True, findings=())
+    assert [str(finding) for finding in r.findings] == [
+        "TITO101 merge: 2 2 -> 4",
+        "TITO301 straddling-token: 4 covers 1 byte of tool and 1 byte of owner 1: no mask value is right for it",
+        "TITO005 unknown-id: outside the vocabulary of 6 ids: 99 at 3",
+    ]
 
 
 def test_pipeline_findings() -> None:

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tiny import straddler
-from tito_audit import groups
-from tito_audit.groups import check_rows, grouped
-from tito_audit.rows import Row
+from tito_audit.auditing import groups
+from tito_audit.auditing.groups import check_rows, grouped
+from tito_audit.reading.row import Row
 
 
 def row(*ids: int, mask: bool = False, skipped: bool = False) -> Row:

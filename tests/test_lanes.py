@@ -1,12 +1,17 @@
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
+import synthetic
 import tito_audit as tito
 from tiny import byte_level, load, sentence_piece, straddler
-from tito_audit.lanes import lanes
 from tito_audit.printable import cells
+from tito_audit.rendering.lanes import lanes, owner_letters
 
 TOK = straddler()
 BYTES = byte_level()
@@ -27,14 +32,48 @@ def test_lanes_line_up_on_bytes() -> None:
 def test_straddling_token_and_owners() -> None:
     r = tito.check([0, 1, 2, 2, 3], TOK, mask=[1, 0, 0, 1, 1], owners=[1, 0, 0, 1, 1], owner_names=["tool", "model"])
     assert drawn(r) == [
-        '  sampled     "b"    ¦ "T"  "a"  ¦ "a"  "x"   0 ¦ 1 2 ¦ 2 3',
-        '  re-encoded  "b"    "T"    [ "aa" ]    "x"   0 1   4     3',
-        "              model  ¦ tool ---- ¦ model",
+        '  sampled     "b" ¦ "T"  "a" ¦ "a"  "x"   0 ¦ 1 2 ¦ 2 3',
+        '  re-encoded  "b"   "T"  [ "aa" ]   "x"   0   1 4     3',
+        "  owner       M - ¦ T ------ ¦ M ------   T tool (mask 0), M model (mask 1)",
+    ]
+    assert drawn(r, width=60)[2:] == [
+        "  owner       M - ¦ T ------ ¦ M ------",
+        "              T tool (mask 0), M model (mask 1)",
     ]
 
 
-def test_no_owner_lane_where_nothing_changes() -> None:
-    assert len(drawn(tito.check([0, 2, 2], TOK, mask=[1, 1, 1]))) == 2
+def test_the_mask_is_its_own_letter() -> None:
+    assert drawn(tito.check([0, 2, 2], TOK, mask=[0, 1, 1]))[2] == "  mask        0 - ¦ 1 ------"
+    assert drawn(tito.check([0, 2, 2], TOK, mask=[1, 1, 1]))[2] == "  mask        1 -----------"
+
+
+def test_owners_without_names_are_numbers() -> None:
+    assert drawn(tito.check([0, 2, 2], TOK, owners=[0, 12, 12]))[2] == "  owner       0 - ¦ 12 -----"
+    assert drawn(tito.check([0, 2, 2], TOK, owners=[0, 12, 12], mask=[0, 0, 1]))[2].endswith("   0 (mask 0), 12")
+
+
+def test_letters_are_told_apart() -> None:
+    names = ["assistant", "agent", "a", "\u05e9", "Tool", "tool result"]
+    r = tito.check([0] * 6, TOK, owners=range(6), owner_names=names)
+    assert owner_letters(r) == {0: "A", 1: "G", 2: "2", 3: "U", 4: "T", 5: "O"}
+    assert owner_letters(tito.check([0], TOK)) == {}
+
+
+def test_a_control_token_is_not_taken_for_text() -> None:
+    end = drawn(tito.check([2, 2, 5], TOK))[0]
+    assert "«<e>»" in end
+    r = tito.check([2, 2, 5, 2], load(["b", "T", "a", "x", "aa"], [("a", "a")], special=['"»<e>']))
+    assert r"«\"\u00bb<e>»" in drawn(r)[0]
+
+
+def test_lanes_of_a_redacted_row_hold_ids() -> None:
+    r = tito.check([0, 2, 2, 5], TOK, mask=[0, 0, 1, 1])
+    r.context = replace(r.context, redact=True)
+    assert drawn(r) == [
+        "  sampled     0  2 ¦ 2  5",
+        "  re-encoded  0  [ 4 ]  5",
+        "  mask        0 -- ¦ 1 --",
+    ]
 
 
 def test_context_is_cut() -> None:
@@ -69,8 +108,8 @@ def test_context_never_begins_or_ends_inside_a_character() -> None:
 
 def test_token_that_only_the_encoder_has() -> None:
     assert drawn(tito.check([4, 2], sentence_piece())) == [
-        '  sampled     "<s>"       "·a"   4   2',
-        '  re-encoded  "<s>"  "·"  "·a"   4 0 2',
+        '  sampled     «<s>»       "·a"   4   2',
+        '  re-encoded  «<s>»  "·"  "·a"   4 0 2',
     ]
 
 
@@ -102,3 +141,32 @@ def test_anything_can_be_drawn(ids: list[int], data: st.DataObject) -> None:
         for line in lanes(r, span, width=width).split("\n"):
             assert line.isprintable()
             assert cells(line) <= width
+
+
+@given(st.lists(st.integers(0, synthetic.END), min_size=2, max_size=12), st.data())
+def test_what_is_the_same_begins_in_the_same_column(ids: list[int], data: st.DataObject) -> None:
+    """Measured with the width table of another project, whatever the characters are."""
+    mask = data.draw(st.lists(st.integers(0, 1), min_size=len(ids), max_size=len(ids)))
+    r = synthetic.judged(ids, mask=mask)
+    for span in r.spans:
+        above, below, mask_lane = drawn_wide(r, span)
+        assert all(cell_len(line) == cells(line) for line in (above, below, mask_lane))
+        for side in ("before", "after"):
+            context = r.token_ids[: span.token_start] if side == "before" else r.token_ids[span.token_stop :]
+            for piece in r.pieces(set(context.tolist())):
+                if above.count(piece) == below.count(piece) == 1:
+                    assert starts(above, piece) == starts(below, piece)
+        edges = [starts(above, "¦ ", place) for place in range(above.split("   ")[0].count("¦ "))]
+        assert edges == [starts(mask_lane, "¦ ", place) for place in range(len(edges))]
+        assert all(left < right for left, right in pairwise(edges))
+
+
+def drawn_wide(check: tito.Check, span: tito.Span) -> list[str]:
+    return lanes(check, span, width=1000).split("\n")
+
+
+def starts(line: str, text: str, number: int = 0) -> int:
+    place = -1
+    for _ in range(number + 1):
+        place = line.index(text, place + 1)
+    return cell_len(line[:place])

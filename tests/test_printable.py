@@ -1,8 +1,11 @@
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
-from tito_audit.printable import _HIDDEN, _cells, cells, clipped, inert, piece
+from tito_audit.printable import _cells, cells, clipped, fitting, inert, piece
 
 
 @pytest.mark.parametrize(
@@ -19,6 +22,19 @@ from tito_audit.printable import _HIDDEN, _cells, cells, clipped, inert, piece
         ("\U000e0001".encode(), r'"\U000e0001"'),
         ("日本 é".encode(), '"日本·é"'),
         (b"", '""'),
+        ("👩\u200d👧".encode(), r'"👩\u200d👧"'),
+        ("🇩🇪".encode(), r'"\U0001f1e9\U0001f1ea"'),
+        ("👍🏽".encode(), r'"👍\U0001f3fd"'),
+        ("❤\ufe0f".encode(), r'"❤\ufe0f"'),
+        ("שלום1".encode(), r'"\u05e9\u05dc\u05d5\u05dd1"'),
+        ("٣".encode(), r'"\u0663"'),
+        ("का".encode(), r'"क\u093e"'),
+        ("1\u20e3".encode(), r'"1\u20e3"'),
+        ("\u1112\u1161".encode(), '"\u1112\\u1161"'),
+        ("e\u0301\u0302\u0303".encode(), '"e\u0301\u0302\\u0303"'),
+        ("ש\u05bc".encode(), r'"\u05e9\u05bc"'),
+        (" \u0301".encode(), '"·\u25cc\u0301"'),
+        ("\u25cc".encode(), r'"\u25cc"'),
     ],
 )
 def test_piece(data: bytes, shown: str) -> None:
@@ -36,8 +52,40 @@ def test_pieces_of_anything_print(data: bytes) -> None:
 def test_inert_text_prints_and_printable_text_is_left_alone(text: str) -> None:
     assert inert(text).isprintable()
     assert inert(inert(text)) == inert(text)
-    if text.isprintable() and not _HIDDEN.search(text):
+    if text.isascii() and text.isprintable():
         assert inert(text) == text
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_every_width_is_that_of_another_table(text: str) -> None:
+    for shown in (piece(text.encode()), inert(text)):
+        assert cells(shown) == cell_len(shown)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_a_piece_stays_as_it_is_inside_a_message(text: str) -> None:
+    shown = piece(text.encode())
+    assert inert(f"{shown} -> {shown}") == f"{shown} -> {shown}"
+
+
+@given(st.text(st.characters()))
+def test_nothing_turns_a_line_around(text: str) -> None:
+    for shown in (piece(text.encode("utf-8", "surrogatepass")), inert(text)):
+        assert not {unicodedata.bidirectional(character) for character in shown} & {
+            "R",
+            "AL",
+            "AN",
+            "RLE",
+            "RLI",
+            "FSI",
+        }
+
+
+@given(st.text(st.characters(categories=["L", "M"])), st.integers(0, 20))
+def test_what_fits_is_the_longest_start(text: str, most: int) -> None:
+    count = fitting(text, most)
+    assert cells(text[:count]) <= most
+    assert count == len(text) or cells(text[: count + 1]) > most
 
 
 def test_inert_escapes() -> None:
@@ -65,9 +113,9 @@ def test_widths_are_asked_once_per_character() -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("a\U000e0100\U000e0101", "a\U000e0100\\U000e0101"),
+        ("a\U000e0100\U000e0101", r"a\U000e0100\U000e0101"),
         ("\ufe0f\ufe0e", r"\ufe0f\ufe0e"),
-        ("\u2764\ufe0f", "\u2764\ufe0f"),
+        ("\u2764\ufe0f", "\u2764\\ufe0f"),
         ("a\u034fb\u3164\u115f\u1160\uffa0", r"a\u034fb\u3164\u115f\u1160\uffa0"),
         ("\u3164\ufe0f", r"\u3164\ufe0f"),
     ],

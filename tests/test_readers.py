@@ -1,15 +1,30 @@
+from __future__ import annotations
+
 import json
 import os
-from collections.abc import Iterable
+import threading
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tito_audit.columns import Columns, choose, find, listed
 from tito_audit.errors import SourceError
-from tito_audit.readers import NoTokenIdsError, RowReader, expand, open_sources, read_file, read_records
-from tito_audit.rows import ReadOptions
+from tito_audit.reading.columns import Columns, choose, find, listed
+from tito_audit.reading.readers import (
+    Finished,
+    NoTokenIdsError,
+    RowReader,
+    expand,
+    open_sources,
+    read_file,
+    read_records,
+    rows_in_order,
+)
+from tito_audit.reading.rows import ReadOptions
 
 
 def reader(records: Iterable[object], tmp_path: Path | None = None, **columns: str) -> RowReader:
@@ -94,7 +109,7 @@ def test_a_mask_that_first_appears_later_is_used_from_there_on(tmp_path: Path, i
 @pytest.mark.parametrize(
     "stranger",
     [
-        {"turns": [{"role": "user", "start": 0}]},
+        {"turns": [{"role": "user", "content": "hi"}]},
         {"owners": "me"},
         {"logprobs": {"content": []}},
         {"logprobs": [[-1.0]]},
@@ -183,6 +198,24 @@ def test_a_long_file_without_ids_is_given_up_early() -> None:
     assert len(list(records)) == 4000
 
 
+def test_bad_lines_at_the_start_do_not_hide_what_follows(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text("log line\n" * 3000 + '{"text": "a"}\n' * 5 + "log line\n" * 2000 + '{"token_ids": [1]}\n' * 2)
+    source = read_file(str(path), ReadOptions())
+    rows = list(source)
+    assert [row.number for row in rows] == list(range(1, 5008))
+    assert [row.number for row in rows if row.ids is not None] == [5006, 5007]
+    assert {row.faults[0].finding.code for row in rows[:5005]} == {"TITO001"}
+    assert "(found: text)" in rows[3002].faults[0].finding.message
+
+
+def test_a_file_without_any_record_is_given_up(tmp_path: Path) -> None:
+    path = tmp_path / "rows.txt"
+    path.write_text("log line\n" * 30_000)
+    with pytest.raises(SourceError, match="none of the first 10,000 lines holds a record; the first: no JSON"):
+        list(read_file(str(path), ReadOptions()))
+
+
 def test_a_column_that_was_asked_for_and_is_nowhere() -> None:
     rows = reader([{"token_ids": [1]}], logprobs="lp")
     with pytest.raises(SourceError, match="no row has the column lp"):
@@ -199,8 +232,8 @@ def test_no_rows(tmp_path: Path, content: str) -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (json.dumps([{"token_ids": [1]}], indent=1), "one JSON document over many lines"),
-        (json.dumps({"rows": [[1], [2]]}, indent=1), "one JSON document over many lines"),
+        ("{\n{\n", "the first: the file is one JSON document over many lines"),
+        ("[INFO] hello\n{", "the first: no JSON"),
         ("hello\nworld\n", "the first: no JSON: Expecting value at character 1 of 5"),
     ],
 )
@@ -235,7 +268,7 @@ def test_sources_are_paths_patterns_or_records(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sources", [5, None, b"rows.jsonl", {"token_ids": [1]}])
 def test_what_is_no_source(sources: object) -> None:
-    with pytest.raises(TypeError, match="where paths, or an iterable of records"):
+    with pytest.raises(TypeError, match="where paths, a table, or an iterable of records"):
         list(open_sources(sources, ReadOptions()))
 
 
@@ -267,3 +300,209 @@ def test_a_deeply_nested_record_in_memory_is_one_bad_row() -> None:
         nested = [nested]
     records = [nested, {"token_ids": [1], "mask": nested}, {"token_ids": [1], "mask": [1]}]
     assert [row.ids is None for row in read_records(records, ReadOptions())] == [True, True, False]
+
+
+def test_known_dumps_of_text_say_what_to_log_instead() -> None:
+    dump = {"input": "q", "output": "a", "gts": "42", "score": 1.0, "step": 10}
+    with pytest.raises(
+        NoTokenIdsError, match=r"verl's dumps .* store text only: log prompt_ids, response_ids"
+    ) as caught:
+        list(reader([dump]))
+    assert "(columns found: input, output, gts, score, step)" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("record", "path"),
+    [
+        ({"response": {"output_ids": [1, 2], "text": "a"}}, "response.output_ids"),
+        ({"choices": [{"token_ids": [1], "index": 0}]}, "choices.0.token_ids"),
+        ({"a": {"b": {"c": [{"prompt_ids": [1]}]}}, "x": "text"}, "a.b.c.0.prompt_ids"),
+        ({"my_tokens": np.arange(3)}, "my_tokens"),
+    ],
+)
+def test_ids_below_the_top_are_named_and_can_be_asked_for(record: dict[str, Any], path: str) -> None:
+    with pytest.raises(NoTokenIdsError) as caught:
+        list(reader([{"nothing": 1}, record]))
+    assert f"{path} holds integers" in str(caught.value)
+    assert f"--ids {path}" in str(caught.value)
+    [row] = reader([record], ids=path)
+    assert row.ids is not None
+
+
+@pytest.mark.parametrize("in_file", [True, False])
+def test_nested_columns(tmp_path: Path, in_file: bool) -> None:  # noqa: FBT001
+    records = [
+        {"r": {"ids": [1, 2], "mask": [0, 1], "text": "x"}, "other": [3]},
+        {"r": {"ids": [3]}},
+        {"r": None},
+        {"r.ids": [7], "r": {"mask": [1], "ids": [8, 9]}},
+    ]
+    rows = list(reader(records, tmp_path if in_file else None, ids="r.ids", mask="r.mask"))
+    assert [None if row.ids is None else row.ids.tolist() for row in rows] == [[1, 2], None, None, [7]]
+    assert [row.faults[0].finding.code for row in rows if row.faults] == ["TITO016", "TITO001"]
+    assert "no column r.ids (found: r)" in rows[2].faults[0].finding.message
+
+
+class Tensor:
+    """What torch hands over, as far as it matters."""
+
+    def __init__(self, values: list[Any]) -> None:
+        self.values = values
+
+    def detach(self) -> Tensor:
+        return self
+
+    def cpu(self) -> Tensor:
+        return self
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: FBT001
+        return np.array(self.values, dtype=dtype)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (Tensor(value) for value in self.values)
+
+
+def test_cells_may_be_tensors() -> None:
+    record = {
+        "token_ids": Tensor([1, 2]),
+        "mask": Tensor([0, 1]),
+        "owners": Tensor([3, 4]),
+        "logprobs": Tensor([-1.0, -2.0]),
+    }
+    source = reader([record])
+    [row] = source
+    assert not row.faults
+    assert not source.notes
+    assert row.owners is not None
+    assert row.owners.tolist() == [3, 4]
+
+
+def test_chunks_are_bounded_and_rows_before_an_error_are_given() -> None:
+    rows: list[Any] = [{"token_ids": range(30_000)}] * 5 + [{"token_ids": []}] * 3000
+    chunks = list(reader(rows).chunks())
+    assert [len(chunk) for chunk in chunks[:2]] == [3, 1024]
+    assert sum(map(len, chunks)) == 3005
+    source = reader([{"token_ids": [1]}], logprobs="lp")
+    broken_off = source.chunks()
+    assert len(next(broken_off)) == 1
+    with pytest.raises(SourceError, match="no row has the column lp"):
+        next(broken_off)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_rows_of_files_and_iterables_come_in_order(tmp_path: Path, workers: int) -> None:
+    for number in range(7):
+        path = tmp_path / f"{number}.jsonl"
+        path.write_text("".join(f'{{"token_ids": [{number}, {row}]}}\n' for row in range(3000 if number % 2 else 3)))
+    (tmp_path / "3.jsonl").write_text('{"text": 1}')
+    (tmp_path / "5.jsonl").write_bytes(b"PAR1")
+    told: list[int] = []
+    readers = list(open_sources(str(tmp_path / "*.jsonl"), ReadOptions(), on_read=told.append, workers=workers))
+    threads = set()
+
+    def made() -> Iterator[Any]:
+        threads.add(threading.current_thread())
+        yield {"token_ids": [99]}
+
+    readers.insert(2, read_records(made(), ReadOptions()))
+    numbers: dict[str, list[int]] = {}
+    ends = []
+    for each in rows_in_order(readers, workers):
+        if isinstance(each, Finished):
+            ends.append((each.reader, each.error is None))
+        else:
+            assert len({row.source for row in each}) == 1
+            assert each[0].source == readers[len(ends)].source
+            numbers.setdefault(each[0].source, []).extend(row.number for row in each)
+    assert ends == [(each, each not in {readers[4], readers[6]}) for each in readers]
+    assert all(rows == list(range(1, len(rows) + 1)) for rows in numbers.values())
+    assert sum(map(len, numbers.values())) == 3 * 4 + 3000 + 1
+    assert threads == {threading.current_thread()}
+    assert sum(told) == sum(path.stat().st_size for path in tmp_path.iterdir() if path.name != "5.jsonl")
+    assert not [thread for thread in threading.enumerate() if thread.name == "tito-audit-ahead"]
+
+
+def test_closing_stops_reading_ahead(tmp_path: Path) -> None:
+    for number in range(4):
+        (tmp_path / f"{number}.jsonl").write_text('{"token_ids": [1]}\n' * 20_000)
+    chunks = rows_in_order(open_sources(str(tmp_path / "*.jsonl"), ReadOptions(), workers=3), 3)
+    next(chunks)
+    chunks.close()
+    assert not [thread for thread in threading.enumerate() if thread.name == "tito-audit-ahead"]
+
+
+def test_origins_of_rows(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"text": 1}\n{"token_ids": [1]}\r\nbad\n')
+    rows = list(read_file(str(path), ReadOptions(keep_origin=True)))
+    assert [row.origin for row in rows] == [b'{"text": 1}\n', b'{"token_ids": [1]}\r\n', b"bad\n"]
+
+
+def test_folders_tell_what_they_leave_out(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"token_ids": [1]}')
+    (tmp_path / "README.md").write_text("hello")
+    (tmp_path / "empty").mkdir()
+    folder, file = open_sources(tmp_path, ReadOptions())
+    assert (folder.source, file.source) == (str(tmp_path), str(tmp_path / "a.jsonl"))
+    assert list(folder) == []
+    assert folder.notes == ["1 other file was left out (README.md)"]
+    [empty] = open_sources(tmp_path / "empty", ReadOptions())
+    with pytest.raises(SourceError, match="no file in the folder looks like rollouts"):
+        list(empty)
+    assert [each.error is None for each in rows_in_order([empty, file]) if isinstance(each, Finished)] == [False, True]
+
+
+def test_what_is_no_path_among_paths() -> None:
+    with pytest.raises(TypeError, match="5 among paths"):
+        list(open_sources(["a.jsonl", 5], ReadOptions()))
+
+
+def test_redacted_refusals_hold_no_value() -> None:
+    with pytest.raises(SourceError, match="the first: its value is redacted"):
+        list(read_records(["secret"], ReadOptions(redact=True)))
+    [row, _] = read_records(["secret", {"token_ids": [1]}], ReadOptions(redact=True))
+    assert "secret" not in row.faults[0].finding.message
+
+
+@given(
+    records=st.lists(
+        st.dictionaries(
+            st.sampled_from(["token_ids", "mask", "loss_mask", "owners", "text", "prompt_ids"]),
+            st.sampled_from([[1], [0], None, "x"]),
+        ),
+        min_size=1,
+        max_size=7,
+    )
+)
+def test_files_and_records_in_memory_are_read_alike(
+    records: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    def outcome(source: RowReader) -> Any:
+        try:
+            rows = [
+                (row.number, *(None if each is None else each.tolist() for each in (row.ids, row.mask, row.owners)))
+                for row in source
+            ]
+        except SourceError as error:
+            return str(error).partition(": ")[2]
+        return rows, source.notes, source.columns
+
+    assert outcome(reader(records)) == outcome(reader(records, tmp_path_factory.mktemp("alike")))
+
+
+def test_every_late_column_is_taken_up_once() -> None:
+    records: list[Any] = [
+        {"token_ids": [1], "x": 1},
+        {"token_ids": [1], "y": 1},
+        {"token_ids": [1], "y": 1, "owners": [3]},
+        {"token_ids": [1], "mask": [1]},
+        {"token_ids": [1], "mask": [0], "owners": [2]},
+    ]
+    source = reader(records)
+    rows = list(source)
+    assert [row.ids is not None for row in rows] == [True, True, True, False, True]
+    assert len(source.notes) == 2
+    assert source.columns == Columns(ids="token_ids", mask="mask", owners="owners")

@@ -1,3 +1,4 @@
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -120,6 +121,14 @@ def test_owners_are_written_for_people() -> None:
     assert tito.check([0], TOK, mask=[0]).owner_name(1) == "mask 1"
 
 
+def test_owners_and_their_mask_values() -> None:
+    r = tito.check([0, 0, 0, 0], TOK, owners=[255, 0, 0, 7], mask=[1, 0, 1, 0])
+    assert r.owner_masks == {0: (0, 1), 7: (0,), 255: (1,)}
+    assert tito.check([0, 0], TOK, owners=[3, 3]).owner_masks == {3: ()}
+    assert tito.check([0, 0], TOK, mask=[0, 1]).owner_masks == {0: (0,), 1: (1,)}
+    assert tito.check([0], TOK).owner_masks == {}
+
+
 def test_pieces() -> None:
     assert tito.check([0], TOK).pieces([4, 5, 99, 2**70]) == [
         '"aa"',
@@ -127,6 +136,27 @@ def test_pieces() -> None:
         "<unknown 99>",
         "<unknown 1180591620717411303424>",
     ]
+
+
+def test_pieces_of_a_redacted_row_are_ids() -> None:
+    r = tito.check([0], TOK)
+    r.context = RowContext({}, redact=True)
+    assert r.pieces([4, 99, 2**70]) == ["4", "99", "1180591620717411303424"]
+
+
+@pytest.mark.parametrize(("name", "shown"), [("Tool", "Tool"), ("assistant", "assistant"), ("a secret", "owner 0")])
+def test_names_of_owners_in_a_redacted_row_are_those_of_roles(name: str, shown: str) -> None:
+    r = tito.check([0], TOK, owners=[0])
+    r.context = RowContext({0: name}, redact=True)
+    assert r.owner_name(0) == shown
+
+
+@pytest.mark.parametrize("kind", [None, "retokenized", "truncated", "rewritten"])
+def test_realised_drift_is_what_the_context_says(kind: str | None) -> None:
+    r = tito.check([0], TOK)
+    assert (r.realised, r.realised_kind) == (None, None)
+    r.context = RowContext({}, realised=SimpleNamespace(kind=kind))  # type: ignore[arg-type, unused-ignore]
+    assert (r.realised, r.realised_kind) == (kind is not None, kind)
 
 
 def test_repr() -> None:

@@ -1,13 +1,20 @@
+"""One record to one row: every shape, scope and convention of the arrays, padding, and what cannot be read."""
+
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tito_audit.columns import Columns
+from tiny import load
 from tito_audit.errors import RecordError
-from tito_audit.logprobs import logprob_fault
-from tito_audit.rows import NullMask, ReadOptions, Row, read_row
+from tito_audit.reading.columns import Columns, choose, find
+from tito_audit.reading.logprobs import logprob_fault
+from tito_audit.reading.record_checks import record_findings
+from tito_audit.reading.rows import NullMask, ReadOptions, Row, read_row
 
 FLAT = Columns(ids="token_ids", mask="mask", logprobs="logprobs", id="id")
 SPLIT = Columns(prompt_ids="prompt_ids", response_ids="response_ids", mask="mask", owners="owners", turns="turns")
@@ -86,7 +93,7 @@ def test_another_length_names_both() -> None:
     row = read({"token_ids": [1, 2, 3], "mask": [0, 1]})
     assert row.ids is None
     assert faults(row) == [("TITO002", "mask", ())]
-    assert "mask has 2 entries, there are 3 token ids" in row.faults[0].finding.message
+    assert "mask has 2 entries, the token ids have 3" in row.faults[0].finding.message
     row = read({"prompt_ids": [1, 2], "response_ids": [3], "mask": [0, 1], "owners": [0], "turns": [0]}, SPLIT)
     assert "mask has 2 entries, the response has 1 token id, prompt and response together 3" in (
         row.faults[0].finding.message
@@ -96,7 +103,8 @@ def test_another_length_names_both() -> None:
 def test_a_mask_of_the_response_alone_beside_whole_sequences_names_the_flags() -> None:
     row = read({"token_ids": [1, 2, 3], "mask": [1]})
     message = row.faults[0].finding.message
-    assert "mask has 1 entry, there are 3 token ids" in message
+    assert "mask has 1 entry, the token ids have 3" in message
+    assert "--mask-scope response" in message
     assert "--prompt-ids and --response-ids" in message
     assert "--prompt-ids" not in read({"token_ids": [1], "mask": [1, 1]}).faults[0].finding.message
 
@@ -245,3 +253,359 @@ def test_logprobs_as_numpy_scalars() -> None:
     fault = logprob_fault([np.float32(-1), np.float32("nan"), np.bool_(0)], column="l")
     assert fault is not None
     assert fault.positions == (1, 2)
+
+
+def found(record: dict[str, Any], columns: dict[str, str] | None = None, **options: Any) -> Row:
+    """Read a record by the names of its columns."""
+    chosen = choose(columns)
+    known = find(chosen, record)
+    assert known is not None
+    return read_row("f", 1, record, known, ReadOptions(columns=chosen, **options))
+
+
+def content(row: Row) -> dict[str, Any]:
+    """Everything a row says of its tokens, for comparison."""
+    assert not row.faults, row.faults
+    assert row.ids is not None
+    arrays = {name: getattr(row, name) for name in ("ids", "mask", "owners", "turns", "sampled", "train_mask")}
+    values: dict[str, Any] = {name: None if each is None else each.tolist() for name, each in arrays.items()}
+    logprobs = None if row.logprobs is None else [None if math.isnan(each) else each for each in row.logprobs]
+    train = None if row.train_ids is None else (row.train_ids.ids.tolist(), row.train_ids.overflow)
+    names = (row.overflow, row.prompt, row.owner_names, row.spans, row.twins)
+    return values | {"logprobs": logprobs, "train_ids": train, "names": names}
+
+
+PAD = 99
+TOKENS = st.lists(
+    st.tuples(
+        st.sampled_from([0, 7, 2**70]),
+        st.booleans(),
+        st.sampled_from([0, 1, 5]),
+        st.sampled_from([-1, 0, 3]),
+        st.sampled_from([0.0, -1.5]),
+        st.sampled_from(["tool", "assistant"]),
+    ),
+    max_size=6,
+)
+PER_TOKEN = ("token_ids", "mask", "owners", "turns", "logprobs", "roles")
+
+
+def columns_of(tokens: list[tuple[Any, ...]]) -> dict[str, list[Any]]:
+    """A record of the whole sequence, a column each."""
+    return {name: [token[i] for token in tokens] for i, name in enumerate(PER_TOKEN)}
+
+
+FILL = {"token_ids": PAD, "mask": 0, "owners": 0, "turns": -1, "logprobs": None, "roles": "pad"}
+
+
+def padded(record: dict[str, list[Any]], left: int, right: int) -> dict[str, list[Any]]:
+    return {name: [FILL[name]] * left + values + [FILL[name]] * right for name, values in record.items()}
+
+
+@given(TOKENS, st.integers(0, 3), st.integers(0, 3), st.sampled_from(["owners", "roles"]))
+def test_padding_changes_nothing(tokens: list[tuple[Any, ...]], left: int, right: int, owned_by: str) -> None:
+    record = columns_of(tokens)
+    if owned_by == "roles":
+        del record["owners"]
+    plain = found(record)
+    attention = [0] * left + [1] * len(tokens) + [0] * right
+    row = found(padded(record, left, right) | {"attention_mask": attention})
+    if owned_by == "roles":  # the padding has a role of its own, so numbers and names are others
+        for each in (row, plain):
+            each.owners, each.owner_names = None, ()
+    assert content(row) == content(plain)
+    assert (row.padding, plain.padding) == (left + right, 0)
+    for side, counts in (("left", (left, 0)), ("right", (0, right))):
+        options: dict[str, Any] = {"padding": side, "pad_ids": frozenset({PAD})}
+        record.pop("roles", None)
+        one_side = padded(record, *counts)
+        assert content(found(one_side, **options)) == content(found(record))
+        assert content(found(one_side | {"pad_id": PAD}, padding=side)) == content(found(record))
+
+
+@given(TOKENS, TOKENS)
+def test_data_of_the_response_is_data_of_the_whole(
+    prompt: list[tuple[Any, ...]], response: list[tuple[Any, ...]]
+) -> None:
+    whole = columns_of([(token[0], 0, 0, -1, None if i else 0.0, "x") for i, token in enumerate(prompt)] + response)
+    part = columns_of(response)
+    del whole["roles"], part["roles"], whole["logprobs"], part["logprobs"]
+    ids = {"prompt_ids": [token[0] for token in prompt], "response_ids": part.pop("token_ids")}
+    joined = {"token_ids": whole.pop("token_ids")}
+    expected = content(found(ids | whole))
+    for scope in ("auto", "response"):
+        assert content(found(ids | part, mask_scope=scope)) == expected
+    assert content(found(ids | whole, mask_scope="full")) == expected
+    expected = content(found(joined | whole))
+    assert expected == content(found(joined | part, mask_scope="response"))
+
+
+def test_a_row_of_tensors_padded_on_both_sides() -> None:
+    record = {
+        "prompts": [0, 1, 2, 3],
+        "responses": [10, 11, 9, 4, 5, 6, 12, 9, 0],
+        "response_mask": [1, 1, 1, 0, 0, 0, 1, 1, 0],
+        "input_ids": [0, 1, 2, 3, 10, 11, 9, 4, 5, 6, 12, 9, 0],
+        "attention_mask": [0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0],
+        "rollout_log_probs": [-0.1, -0.2, -0.1, 0.0, 0.0, 0.0, -0.3, -0.1, None],
+    }
+    names = {"logprobs": "rollout_log_probs"}
+    row = found(record, names, mask_scope="response", logprob_alignment="response")
+    says = content(row)
+    assert says["ids"] == [1, 2, 3, 10, 11, 9, 4, 5, 6, 12, 9]
+    assert says["mask"] == [0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1]
+    assert says["logprobs"] == [None, None, None, -0.1, -0.2, -0.1, 0.0, 0.0, 0.0, -0.3, -0.1]
+    assert (row.padding, row.prompt) == (2, -1)
+    parts = found(record, {"prompt_ids": "prompts", "response_ids": "responses", **names})
+    assert content(parts) | {"names": None} == says | {"names": None}
+    assert parts.prompt == 3
+    hints = [fault.finding.message for fault in found(record, names).faults]
+    assert "--mask-scope response" in hints[0]
+    assert "--logprobs-align response" in hints[1]
+
+
+def test_padding_needs_an_id_that_pads() -> None:
+    record = {"token_ids": [1, PAD], "mask": [1, 0]}
+    row = found(record, padding="right")
+    assert row.ids is None
+    assert "no id is known that pads" in row.faults[0].finding.message
+    assert found(record).padding == 0
+
+
+def test_a_row_of_nothing_but_padding_is_empty() -> None:
+    row = found({"token_ids": [1, 2], "mask": [0, 0], "attention_mask": [0, 0]})
+    assert row.ids is not None
+    assert (len(row.ids), row.padding) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("attention", "code"), [([1], "TITO002"), ([1, 2], "TITO016"), ([1, "x"], "TITO016"), ("11", "TITO001")]
+)
+def test_an_attention_mask_that_is_none(attention: Any, code: str) -> None:
+    row = found({"token_ids": [1, 2], "mask": [0, 1], "attention_mask": attention})
+    assert row.ids is None
+    assert [(fault.finding.code, fault.column) for fault in row.faults] == [(code, "attention_mask")]
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("null_mask", "some"),
+        ("mask_scope", "prompt"),
+        ("mask_convention", "labels"),
+        ("logprob_alignment", "compact"),
+        ("padding", "both"),
+    ],
+)
+def test_a_choice_that_there_is_not(option: str, value: Any) -> None:
+    options: dict[str, Any] = {option: value}
+    with pytest.raises(ValueError, match=f"{option}='{value}': "):
+        ReadOptions(**options)
+
+
+def test_a_mask_of_predictors() -> None:
+    record: dict[str, Any] = {"token_ids": [1, 2, 3, 4, 5], "mask": [0, 0, 1, 1, 0]}
+    row = found(record, mask_convention="predictor")
+    assert content(row)["mask"] == [0, 0, 0, 1, 1]
+    row = found(record | {"mask": [0, 0, 0, 1, 1]}, mask_convention="predictor")
+    assert row.ids is None
+    assert [(fault.finding.code, fault.finding.positions) for fault in row.faults] == [("TITO016", (4,))]
+    # Log-probabilities of trained tokens belong to the targets.
+    record = record | {"logprobs": [-1.0, -2.0]}
+    row = found(record, mask_convention="predictor", logprob_alignment="masked")
+    assert content(row)["logprobs"] == [None, None, None, -1.0, -2.0]
+
+
+TURNS = [{"role": "tool", "start": 0, "end": 2}, {"role": "assistant", "start": 2, "end": 3, "sampled": True}]
+
+
+def test_turns_as_spans_and_roles_per_token() -> None:
+    record = {"token_ids": [1, 2, 3], "mask": [0, 0, 1]}
+    row = found(record | {"turns": TURNS})
+    assert row.owner_names == ("tool", "assistant")
+    says = content(row)
+    assert (says["owners"], says["turns"], says["sampled"]) == ([0, 0, 1], [0, 0, 1], [False, False, True])
+    row = found(record | {"roles": ["tool", "tool", "assistant"]})
+    assert row.owner_names == ("tool", "assistant")
+    says = content(row)
+    assert (says["owners"], says["turns"], says["sampled"]) == ([0, 0, 1], None, None)
+    row = found(record | {"roles": ["tool", "tool", "assistant"], "owners": [4, 5, 6], "turns": [7, 8, 9]})
+    assert row.owner_names == ()
+    assert (content(row)["owners"], content(row)["turns"]) == ([4, 5, 6], [7, 8, 9])
+    row = found({"prompt_ids": [1, 2], "response_ids": [3], "mask": [1], "roles": ["assistant"]})
+    assert content(row)["owners"] == [0, 0, 1]
+    assert row.owner_names == ("outside", "assistant")
+
+
+@pytest.mark.parametrize(
+    ("turns", "code"),
+    [
+        ([{"role": "tool", "start": 0, "end": 4}], "TITO002"),
+        ([{"role": "tool", "start": 0, "end": 2}, {"role": "x", "start": 1, "end": 3}], "TITO001"),
+        ([{"role": "tool"}], "TITO001"),
+    ],
+)
+def test_turns_that_cannot_be_skip_the_row(turns: Any, code: str) -> None:
+    row = found({"token_ids": [1, 2, 3], "mask": [0, 0, 1], "turns": turns})
+    assert row.ids is None
+    assert faults(row) == [(code, "turns", (row.faults[0].finding.positions))]
+
+
+def test_what_the_trainer_scored() -> None:
+    record = {"prompt_ids": [1, 2], "response_ids": [3, 3], "mask": [1, 1]}
+    whole = {"train_ids": [1, 2, 4], "train_mask": [0, 0, 1]}
+    part = {"train_ids": [4], "train_mask": [1]}
+    for trained in (whole, part, {"trained_ids": [4], "train_mask": [True]}):
+        says = content(found(record | trained))
+        assert (says["train_ids"], says["train_mask"]) == (([1, 2, 4], {}), [0, 0, 1])
+    assert content(found(record | {"train_ids": None}))["train_ids"] is None
+    row = found(record | {"train_ids": [4], "train_mask": [1, 0]})
+    assert row.ids is None
+    assert row.faults[0].finding.message.startswith("train_mask has 2 entries, train_ids has 1")
+    assert faults(found(record | {"train_mask": [1]})) == [("TITO002", "train_mask", ())]
+    assert faults(found(record | {"train_ids": ["a"]})) == [("TITO001", "train_ids", (0,))]
+
+
+def test_training_ids_that_are_padded_like_the_sampled_ones_lose_their_padding() -> None:
+    record = {"token_ids": [PAD, 1, 2], "mask": [0, 0, 1], "attention_mask": [0, 1, 1]}
+    says = content(found(record | {"train_ids": [PAD, 1, 2], "train_mask": [0, 0, 1]}))
+    assert (says["train_ids"], says["train_mask"]) == (([1, 2], {}), [0, 1])
+    assert content(found(record | {"train_ids": [1, 2]}))["train_ids"] == ([1, 2], {})
+    assert content(found(record | {"train_ids": [1, 1, 2]}))["train_ids"] == ([1, 1, 2], {})
+
+
+def test_what_a_record_says_of_itself() -> None:
+    record = {"token_ids": [1], "mask": [1], "stop_reason": {"type": "length"}, "eos_token_ids": 5, "pad_token_id": 6}
+    row = found(record | {"sampled_length": np.int32(7)})
+    assert (row.finish_reason, row.end_ids, row.pad_id, row.sampled_length) == ("length", (5,), 6, 7)
+    odd = {"finish_reason": 3, "eos_ids": ["</s>"], "pad_id": 2**70, "sampled_len": "7"}
+    row = found({"token_ids": [1], "mask": [1]} | odd)
+    assert (row.finish_reason, row.end_ids, row.pad_id, row.sampled_length) == (None, (), None, None)
+    assert not row.faults
+    for role, name in (("end_ids", "eos_ids"), ("pad_id", "pad_id"), ("sampled_length", "sampled_len")):
+        row = found({"token_ids": [1], "mask": [1]} | odd, {role: name})
+        assert [fault.column for fault in row.faults] == [name], "what was asked for has to be read"
+
+
+def test_columns_inside_columns() -> None:
+    record = {
+        "prompt_token_ids": [1, 2],
+        "choices": [
+            {
+                "token_ids": [3, 4],
+                "finish_reason": "stop",
+                "logprobs": {
+                    "content": [{"token": "token_id:3", "logprob": -1}, {"token": "token_id:5", "logprob": -2}]
+                },
+            }
+        ],
+    }
+    names = {
+        "prompt_ids": "prompt_token_ids",
+        "response_ids": "choices.0.token_ids",
+        "logprobs": "choices.0.logprobs.content",
+        "finish_reason": "choices.0.finish_reason",
+    }
+    row = found(record, names, null_mask="all-trained")
+    says = content(row)
+    assert (says["ids"], says["mask"], says["logprobs"]) == ([1, 2, 3, 4], [0, 0, 1, 1], [None, None, -1, -2])
+    assert (row.prompt, row.finish_reason) == (2, "stop")
+    assert [(twin.column, twin.positions) for twin in row.twins] == [("choices.0.logprobs.content", (3,))]
+    lacking = read_row("f", 1, {"prompt_token_ids": [1], "choices": []}, Columns(**names), ReadOptions())
+    assert "no column choices.0.token_ids (found: prompt_token_ids, choices)" in lacking.faults[0].finding.message
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        list,
+        tuple,
+        lambda ids: np.array(ids, dtype=np.int64),
+        lambda ids: np.array(ids, dtype=np.int32),
+        lambda ids: np.array(ids, dtype=object),
+        lambda ids: list(np.array(ids)),
+    ],
+)
+def test_the_same_ids_in_any_container_are_the_same_row(container: Callable[[list[int]], Any]) -> None:
+    record = {"token_ids": [5, 6, 7], "mask": [0, 1, 1], "owners": [0, 1, 1], "turns": [-1, 0, 0], "train_ids": [5, 6]}
+    row = found({name: container(values) for name, values in record.items()})
+    assert content(row) == content(found(record))
+
+
+SECRET, SECRET_NUMBER = "meet me \u2013 4077", 40770704077
+SECRETS: list[Any] = [SECRET, SECRET_NUMBER, -SECRET_NUMBER, float(SECRET_NUMBER), [SECRET], {"x": SECRET}, b"4077"]
+BASE: dict[str, Any] = {
+    "token_ids": [1, 2, 3, 4],
+    "prompt_ids": [1],
+    "response_ids": [2, 3, 4],
+    "mask": [0, 0, 1, 1],
+    "owners": [0, 0, 1, 1],
+    "turns": [{"role": "tool", "start": 0, "end": 2}, {"role": "assistant", "start": 2, "end": 4, "sampled": True}],
+    "logprobs": [0.0, 0.0, -1.0, -1.0],
+    "roles": ["tool", "tool", "assistant", "assistant"],
+    "train_ids": [1, 2, 3, 4],
+    "train_mask": [0, 0, 1, 1],
+    "attention_mask": [1, 1, 1, 1],
+    "finish_reason": "stop",
+    "eos_ids": [4],
+    "pad_id": 0,
+    "sampled_len": 2,
+    "id": "row-1",
+}
+TOK = load(["a", "b", "c", "d", "e"])
+
+
+@given(st.data())
+def test_with_redaction_no_value_of_a_record_is_in_a_message(data: st.DataObject) -> None:
+    record = {name: list(value) if isinstance(value, list) else value for name, value in BASE.items()}
+    for name in data.draw(st.lists(st.sampled_from(sorted(BASE)), max_size=6)):
+        record.pop(name, None)
+    secret = data.draw(
+        st.sampled_from(
+            [SECRET, SECRET_NUMBER, -SECRET_NUMBER, float(SECRET_NUMBER), [SECRET], {"x": SECRET}, SECRET.encode()]
+        )
+    )
+    for name in data.draw(st.lists(st.sampled_from(sorted(record)), min_size=1, max_size=3)):
+        value = record[name]
+        if name == "id":
+            record[name] = SECRET
+        elif isinstance(value, list) and data.draw(st.booleans()):
+            place = data.draw(st.integers(0, len(value) - 1))
+            inside = isinstance(value[place], dict) and data.draw(st.booleans())
+            value[place] = (
+                value[place] | {data.draw(st.sampled_from(sorted(value[place]))): secret} if inside else secret
+            )
+        else:
+            record[name] = secret
+    asked = {role: name for role, name in (("pad_id", "pad_id"), ("end_ids", "eos_ids")) if data.draw(st.booleans())}
+    columns = find(choose(asked), record)
+    if columns is None:
+        return
+    options = ReadOptions(
+        columns=choose(asked), redact=True, padding=data.draw(st.sampled_from([None, "left", "right"]))
+    )
+    row = read_row("f", 1, record, columns, options)
+    messages = [fault.finding.message for fault in row.faults]
+    messages += [finding.message for finding in record_findings(row, TOK)]
+    messages += [str(row.id), *row.owner_names]
+    for message in messages:
+        assert SECRET not in message
+        assert "4077" not in message
+        assert message.isprintable()
+
+
+def test_redacted_messages_say_where_and_what_kind() -> None:
+    row = found({"token_ids": [1, 2, "secret"], "mask": [0, 1, 1]}, redact=True)
+    assert [fault.finding.message for fault in row.faults] == [
+        "token_ids: the record cannot be read as token ids (position 2, got str)"
+    ]
+    row = found({"token_ids": [1, 2], "mask": [0, 5], "logprobs": [0.0]}, redact=True)
+    assert row.faults[0].finding.message == (
+        "mask: a mask entry is neither 0/1, bool nor a weight (position 1, got int)"
+    )
+    assert "logprobs has 1 entry, the token ids have 2" in row.faults[1].finding.message
+    names = ["user-1", 7, "two words", "x" * 65]
+    ids = [found({"token_ids": [], "id": name}, redact=True).id for name in names]
+    assert ids == ["user-1", 7, "<id of 9 characters>", "<id of 65 characters>"]
+    row = found({"token_ids": [1, 2], "roles": ["tool", "Ms Secret"], "mask": [0, 1]}, redact=True)
+    assert row.owner_names == ("tool", "role 1")

@@ -62,9 +62,9 @@ def test_codes_and_names_are_unique_and_in_order() -> None:
 
 
 def test_codes_that_are_emitted_are_all_there_are() -> None:
-    record = ["001", "002", "003", "004", "005", "006", "016", "017", "018"]
-    exposure = [str(number) for number in (*range(101, 108), *range(201, 208))]
-    assert list(RULES) == [f"TITO{number}" for number in (*record, *exposure, "301", "302", "305")]
+    record = [*range(1, 7), 8, 9, *range(11, 20)]
+    text = [*range(101, 108), 110, 111, *range(201, 208)]
+    assert list(RULES) == [f"TITO{number:03}" for number in (*record, *text, *range(301, 307), 407)]
 
 
 def test_unknown_code_is_a_key_error() -> None:

@@ -7,6 +7,7 @@ import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tokenizers import Tokenizer as Wheel
@@ -15,6 +16,7 @@ from tokenizers import pre_tokenizers
 import tito_audit as tito
 from tiny import bpe, byte_level, sentence_piece, straddler
 from tito_audit import _core
+from tito_audit.loading.control import ControlIds
 from tito_audit.tokenizer import version_skew
 
 
@@ -97,11 +99,19 @@ def test_one_tokenizer_serves_many_threads() -> None:
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("no/such/file", "no such file or folder (nothing is downloaded"),
+        ("no/such/file", "no/such/file: no such file or folder, and no hub id (those read like org/name)"),
+        (Path("org/name"), "org/name: no such file or folder, and no hub id"),
+        ("tokenizer.json", "tokenizer.json: no such file"),
+        ("org/tokenizer.model", "org/tokenizer.model: no such file"),
         ("\x1b[31m", r"\x1b[31m: no such file"),
-        (5, "no tokenizer in 5 (accepted: the path of a tokenizer.json, a folder that holds one, a tokenizers.Tok"),
+        ("a\0b", "no such file"),
+        (
+            5,
+            "no tokenizer in 5 (accepted: the path of a tokenizer.json, a folder that holds one, a hub",
+        ),
         (None, "no tokenizer in None"),
         (Wheel, "no tokenizer in <class"),
+        (b"tokenizer.json", "no tokenizer in b'tokenizer.json'"),
     ],
 )
 def test_refusals_say_what_is_accepted(source: object, message: str) -> None:
@@ -111,12 +121,41 @@ def test_refusals_say_what_is_accepted(source: object, message: str) -> None:
     assert str(caught.value).isprintable()
 
 
-def test_transformers_tokenizer_is_pointed_to_its_backend() -> None:
-    class Fast:
-        backend_tokenizer = None
+def test_fast_tokenizer_of_transformers(wheel: Wheel) -> None:
+    from transformers import PreTrainedTokenizerFast  # noqa: PLC0415 - seconds
 
-    with pytest.raises(tito.TokenizerError, match=r"pass its \.backend_tokenizer"):
-        tito.load_tokenizer(Fast())
+    made: Any = PreTrainedTokenizerFast
+    tok = tito.load_tokenizer(made(tokenizer_object=wheel, eos_token="<e>"))
+    assert (tok.engine, tok.vocab_size, tok.model) == ("reference", 5, "BPE")
+    assert tok.source.startswith("transformers.")
+    assert tok.control == ControlIds(eos=frozenset({4}))
+    assert tok.encode("<e>").tolist() == [4]
+    with pytest.warns(tito.TokenizerWarning, match="clean_up_tokenization_spaces") as caught:
+        tok = tito.load_tokenizer(
+            made(tokenizer_object=wheel, clean_up_tokenization_spaces=True, split_special_tokens=True)
+        )
+    assert caught[0].filename == __file__
+    assert tok.encode("<").tolist() == [3]
+    assert tok.encode("<e>").tolist() == [3]
+    assert pickle.loads(pickle.dumps(tok)).encode("<e>").tolist() == [3]  # noqa: S301 - our own bytes
+
+
+def test_an_implementation_of_the_wheel() -> None:
+    from tokenizers import ByteLevelBPETokenizer  # noqa: PLC0415
+
+    tok = tito.load_tokenizer(ByteLevelBPETokenizer({"a": 0, "b": 1, "ab": 2}, [("a", "b")]))
+    assert (tok.engine, tok.encode("ab").tolist()) == ("reference", [2])
+
+
+def test_a_loaded_one_comes_back(wheel: Wheel) -> None:
+    tok = tito.load_tokenizer(wheel)
+    assert tito.load_tokenizer(tok) is tok
+
+
+def test_a_revision_is_for_hub_ids(folder: Path, wheel: Wheel) -> None:
+    for source in (folder, wheel):
+        with pytest.raises(tito.TokenizerError, match="is for hub ids"):
+            tito.load_tokenizer(source, revision="main")
 
 
 def test_folder_without_the_file_names_what_it_holds(tmp_path: Path) -> None:

@@ -25,9 +25,9 @@ def test_drift() -> None:
 drift: 5 ids (3 trained) come back as 4; first difference at token 2
 TITO101 merge: neighbouring tokens merge or are cut elsewhere when the text is encoded again
   --> tokens 2..4, bytes 2..4
-  sampled     "b"     ¦ "T"  "a"  ¦ "a"  "x"   0 ¦ 1 2 ¦ 2 3
-  re-encoded  "b"     "T"    [ "aa" ]    "x"   0 1   4     3
-              mask 1  ¦ mask 0 -- ¦ mask 1
+  sampled     "b" ¦ "T"  "a" ¦ "a"  "x"   0 ¦ 1 2 ¦ 2 3
+  re-encoded  "b"   "T"  [ "aa" ]   "x"   0   1 4     3
+  mask        1 - ¦ 0 ------ ¦ 1 ------
 TITO301 straddling-token: "aa" covers 1 byte of mask 0 and 1 byte of mask 1: no mask value is right for it
 {HELP}"""
     )
@@ -40,8 +40,8 @@ def test_artefact() -> None:
 artefact, no drift: 2 ids come back as 3, but only the spaces beside control tokens differ
 TITO207 control-spacing: only a space that is printed or added beside a control token differs
   --> before token 1, bytes 3..3
-  sampled     "<s>"       "·a"   4   2
-  re-encoded  "<s>"  "·"  "·a"   4 0 2
+  sampled     «<s>»       "·a"   4   2
+  re-encoded  «<s>»  "·"  "·a"   4 0 2
 help: Nothing needs to be done while ids are kept."""
     )
 
@@ -131,3 +131,9 @@ def test_pipeline_is_told() -> None:
         "TITO205 special-skipped: the pipeline's decode does not come back: 1 id dropped, 3 ids become 1, first at "
         "token 0"
     )
+
+
+def test_owners_are_named_once() -> None:
+    r = tito.check([2, 2, 0, 2, 2], TOK, owners=[0, 1, 0, 0, 1], owner_names=["tool", "assistant"])
+    assert str(r).count("  owner  ") == 2
+    assert str(r).count("T tool") == 1

@@ -18,11 +18,22 @@ from tito_audit import _core
 # `check`, `audit` and `provenance` are functions here and modules of the package too. They are imported at once, and
 # not when they are first asked for, since importing a module later would put it over its function.
 from tito_audit.audit import audit
+from tito_audit.bar import Bar
 from tito_audit.batch import Batch
 from tito_audit.check import assert_no_drift, check, check_batch
-from tito_audit.errors import DriftError, RecordError, SourceError, TitoError, TokenizerError, TokenizerWarning
+from tito_audit.errors import (
+    DriftError,
+    MissingExtraError,
+    RecordError,
+    ReportError,
+    SourceError,
+    TitoError,
+    TokenizerError,
+    TokenizerWarning,
+)
 from tito_audit.findings import Finding
 from tito_audit.provenance import Provenance, ProvenanceBatch, provenance, provenance_batch
+from tito_audit.realised import Realised, RealisedSpan, assert_trained_ids
 from tito_audit.report import Report
 from tito_audit.results import Check, Pipeline, Span, Straddling
 from tito_audit.signal import masked_mean
@@ -31,15 +42,20 @@ from tito_audit.tokenizer import Tokenizer, load_tokenizer
 __version__ = _core.__version__
 
 __all__ = [
+    "Bar",
     "Batch",
     "Check",
     "DriftError",
     "Finding",
+    "MissingExtraError",
     "Pipeline",
     "Provenance",
     "ProvenanceBatch",
+    "Realised",
+    "RealisedSpan",
     "RecordError",
     "Report",
+    "ReportError",
     "SourceError",
     "Span",
     "Straddling",
@@ -48,6 +64,7 @@ __all__ = [
     "TokenizerError",
     "TokenizerWarning",
     "assert_no_drift",
+    "assert_trained_ids",
     "audit",
     "check",
     "check_batch",

@@ -94,6 +94,41 @@ class ProvenanceColumns(TypedDict):
     """Offset in the row's D of the character's first byte."""
     errors: list[tuple[int, str]]
 
+class RealisedColumns(TypedDict):
+    """What `Tokenizer.realised` returns: what the trainer scored beside what was sampled, per row and per span."""
+
+    # one entry per row
+    kind: NDArray[np.uint8]
+    """0 identical, 1 retokenized, 2 truncated, 3 rewritten; 255 where the reference failed: the ids differ somehow."""
+    first_diff: NDArray[np.int64]
+    """-1 where the row is identical, and where the reference failed."""
+    kept_start: NDArray[np.int64]
+    """Index in the sampled ids where the trained ids begin: 0 unless the row is truncated at its start."""
+    lost: NDArray[np.int64]
+    """Sampled tokens that a truncated row lost."""
+    wrong_trained: NDArray[np.int64]
+    """Trained tokens with mask 1 over bytes of mask 0; -1 where a mask is missing."""
+    wrong_untrained: NDArray[np.int64]
+    """Trained tokens with mask 0 over bytes of mask 1; -1 likewise."""
+    straddling: NDArray[np.int64]
+    """Trained tokens over bytes of both mask values, for which no value is right; -1 likewise."""
+    # ragged: positions, among the trained ids, of the tokens with a wrong mask
+    wrong_positions: NDArray[np.int64]
+    wrong_offsets: NDArray[np.int64]
+    # ragged: where the ids differ; none for a truncated row
+    span_offsets: NDArray[np.int64]
+    span_cause: NDArray[np.uint8]
+    """Index into `CAUSES`; 255 where the text changed."""
+    span_token_start: NDArray[np.int64]
+    span_token_stop: NDArray[np.int64]
+    span_trained_start: NDArray[np.int64]
+    span_trained_stop: NDArray[np.int64]
+    span_byte_start: NDArray[np.int64]
+    """-1 where there is no common axis."""
+    span_byte_stop: NDArray[np.int64]
+    # rows on which the reference itself failed
+    errors: list[tuple[int, str]]
+
 @final
 class Tokenizer:
     """A ``tokenizer.json`` in the reference engine, with our own table from ids to bytes. Immutable, thread-safe."""
@@ -153,3 +188,22 @@ class Tokenizer:
         threads: int = 1,
     ) -> ProvenanceColumns:
         """Give owner and sampled token of every byte and character of each row; the GIL is released."""
+    def realised(
+        self,
+        ids: Ids,
+        offsets: NDArray[np.int64],
+        trained: Ids,
+        trained_offsets: NDArray[np.int64],
+        *,
+        mask: NDArray[np.uint8] | None = None,
+        train_mask: NDArray[np.uint8] | None = None,
+        threads: int = 1,
+    ) -> RealisedColumns:
+        """Compare every row of sampled ids with what was trained in its place; the GIL is released.
+
+        Ids are compared as integers: two of them outside the vocabulary are the same only if they are equal. ``mask``
+        is 0 or 1 per id, ``train_mask`` per trained id.
+
+        Raises `ValueError` where offsets do not tile their ids, an array has another length, or the numbers of rows
+        differ.
+        """

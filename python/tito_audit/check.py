@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,13 +12,20 @@ import numpy as np
 from tito_audit.batch import Batch
 from tito_audit.errors import DriftError, RecordError
 from tito_audit.printable import counted
-from tito_audit.ragged import aligned, to_rows
-from tito_audit.records import Ids, ReadIds, as_array, at_least_one, shown, to_ids, to_mask, to_owners, viewable
+from tito_audit.ragged import ReadRows, aligned, to_rows
+from tito_audit.reading.logprobs import read_logprobs
+from tito_audit.reading.record_checks import record_findings
+from tito_audit.reading.row import Row, Twin
+from tito_audit.reading.sequence import Joined, join
+from tito_audit.reading.training import read_training
+from tito_audit.reading.turns import holds_spans, owners_of, read_spans, sampled_of, to_turns
+from tito_audit.realised import Realised, compare_trained
+from tito_audit.records import Ids, ReadIds, at_least_one, shown, to_ids, to_mask, to_owners
 from tito_audit.results import Check, RowContext
 from tito_audit.tokenizer import Tokenizer, engine_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -30,11 +38,18 @@ def check(
     mask: object = None,
     owners: object = None,
     owner_names: Mapping[int, str] | Sequence[str] | None = None,
+    turns: object = None,
+    logprobs: object = None,
+    train_ids: object = None,
+    train_mask: object = None,
     model_vocab_size: int | None = None,
     skip_special_tokens: bool = False,
     clean_up_tokenization_spaces: bool = False,
 ) -> Check:
     """Say whether one row of sampled ids survives decode and encode, and if not: where, why and with what damage.
+
+    `Check.findings` also holds what is wrong with the row as a record: placeholders and padding under mask 1, control
+    ids out of place, a mask that contradicts turns or roles, training ids that are not the sampled ones.
 
     Args:
         token_ids: Integers, shape ``(tokens,)``: list, tuple, numpy of any integer type, torch. An integer outside the
@@ -46,15 +61,23 @@ def check(
             weights (floats of 0 or more) count too. With ``prompt_ids``: for the response alone (the prompt is then 0)
             or for both. Without a mask no token can straddle.
         owners: Number from 0 to 255 per token (role, turn or source), for the same tokens as a mask may be; a prompt
-            without owners counts as owner 0. Default: the mask.
-        owner_names: Names of these numbers. A segment named ``tool`` or ``user`` is searched for control tokens.
+            without owners counts as owner 0. Default: the roles of the turns, or else the mask.
+        owner_names: Names of these numbers. The mask is compared with names such as ``assistant`` and ``tool``, and a
+            segment named ``tool`` or ``user`` is searched for control tokens.
+        turns: Number of the turn per token (-1 outside), or spans over the whole sequence:
+            ``{"role": str, "start": int, "end": int, "sampled": bool}``, of which role and sampled may be missing.
+        logprobs: Log-probability per token in nats, for the same tokens as a mask may be: numbers, or mappings with
+            ``logprob`` and the ``token_id`` it is about. The first may be None where it is not trained.
+        train_ids: The ids that the trainer scored: the whole sequence or, with ``prompt_ids``, the response alone
+            (which of the two is decided by what changes less).
+        train_mask: 1 where the trainer trained, per id of ``train_ids``.
         model_vocab_size: Rows of the model's embedding; tells ids in its padded range from impossible ones.
         skip_special_tokens: Also measure a pipeline that decodes so (`Check.pipeline`).
         clean_up_tokenization_spaces: Likewise.
 
     Raises:
-        RecordError: An id is no integer, lengths differ, a mask value has no meaning, an owner is not from 0 to 255, or
-            ``owner_names`` are no names.
+        RecordError: An id is no integer, lengths differ, a mask value or a log-probability has no meaning, an owner is
+            not from 0 to 255, turns overlap, or ``owner_names`` are no names.
         TokenizerError: ``tok`` is no loaded tokenizer, or the reference cannot encode the decoded text.
         TypeError: ``model_vocab_size`` is no integer.
         ValueError: ``model_vocab_size`` is below 1.
@@ -71,21 +94,19 @@ def check(
     """
     engine = engine_of(tok)
     context = RowContext.of(owner_names, model_vocab_size)
-    (ids, overflow), prompt = _joined(token_ids, prompt_ids)
-    batch = _audited(
+    row = _row(token_ids, prompt_ids, mask=mask, owners=owners, turns=turns, logprobs=logprobs)
+    _add_training(row, train_ids, train_mask)
+    if context.owner_names:
+        row.owner_names = _listed_names(context.owner_names)
+    batch = _audited_row(
+        row,
         engine,
-        # The caller may change its array later, and the result reads ids when it is asked for text.
-        ids.copy(),
-        np.array([0, len(ids)], dtype=np.int64),
-        overflow=overflow,
-        mask=None if mask is None else _covering(mask, len(ids), prompt, to_mask, "mask"),
-        owners=None if owners is None else _covering(owners, len(ids), prompt, to_owners, "owners"),
-        joins=np.array([prompt or -1], dtype=np.int64),
-        threads=1,
         skip_special_tokens=skip_special_tokens,
         clean_up_tokenization_spaces=clean_up_tokenization_spaces,
     )
-    return batch.row(0, context)
+    names = context.owner_names or dict(enumerate(row.owner_names))
+    findings = tuple(record_findings(row, engine))
+    return batch.row(0, replace(context, owner_names=names, findings=findings, realised=_realised(row, engine)))
 
 
 def check_batch(
@@ -183,9 +204,10 @@ def assert_no_drift(token_ids: object, tok: Tokenizer, *, prompt_ids: object = N
         help: Keep the sampled ids from the sampler to the loss and never encode what was decoded: append ids to the
               buffer, tool results included, and build mask and logprobs as it grows.
     """
-    result = check(token_ids, tok, prompt_ids=prompt_ids)
+    # What is wrong with the record besides is nobody's question here, and a loop asserts every step.
+    result = _audited_row(_row(token_ids, prompt_ids), engine_of(tok)).row(0)
     if result.drifted and not result.artefact:
-        from tito_audit.verdict import drift_message  # noqa: PLC0415 - only a failure needs it
+        from tito_audit.rendering.verdict import drift_message  # noqa: PLC0415 - only a failure needs it
 
         raise DriftError(drift_message(result), result)
 
@@ -243,43 +265,82 @@ def _audited(
     )
 
 
-def _joined(token_ids: object, prompt_ids: object) -> tuple[ReadIds, int]:
-    """Prompt and response as one sequence, and the number of prompt ids."""
-    response = to_ids(token_ids)
-    if prompt_ids is None:
-        return response, 0
-    prompt = to_ids(prompt_ids, column="prompt_ids")
-    count = len(prompt.ids)
-    moved = {count + position: value for position, value in response.overflow.items()}
-    return ReadIds(np.concatenate([prompt.ids, response.ids]), prompt.overflow | moved), count
+def _row(
+    token_ids: object,
+    prompt_ids: object,
+    *,
+    mask: object = None,
+    owners: object = None,
+    turns: object = None,
+    logprobs: object = None,
+) -> Row:
+    """Read one row out of its parts; errors as in `check`."""
+    joined = join(to_ids(token_ids), None if prompt_ids is None else to_ids(prompt_ids, column="prompt_ids"))
+    # The caller may change its array later, and the result reads ids when it is asked for text.
+    row = Row(source="", number=1, ids=joined.ids.copy(), overflow=joined.overflow, prompt=joined.prompt)
+    row.mask = None if mask is None else joined.read(mask, to_mask, column="mask")
+    row.owners = None if owners is None else joined.read(owners, to_owners, column="owners")
+    if holds_spans(turns):
+        row.spans = read_spans(turns, joined.length)
+        row.sampled = sampled_of(row.spans, joined.length)
+        if row.owners is None and any(span.role is not None for span in row.spans):
+            row.owners, row.owner_names = owners_of(row.spans, joined.length, column="turns")
+    elif turns is not None:
+        row.turns = joined.read(turns, to_turns, column="turns", outside=-1)
+    if logprobs is not None:
+        read = read_logprobs(logprobs, joined, mask=row.mask)
+        row.logprobs = read.values
+        row.twins = (Twin("logprobs", read.disagreeing),) if read.disagreeing else ()
+    return row
 
 
-def _covering(
-    obj: object, length: int, prompt: int, convert: Callable[..., NDArray[np.uint8]], column: str
-) -> NDArray[np.uint8]:
-    """Per-token data of the whole sequence or, with a prompt, of the response alone: the prompt is then 0."""
-    response = length - prompt
-    entries = _entries(obj, column)
-    if entries is None:
-        return convert(obj, length, column=column)  # which says what is wanted instead
-    if prompt and entries == response:
-        return np.concatenate([np.zeros(prompt, dtype=np.uint8), convert(obj, response, column=column)])
-    if prompt and entries != length:
-        raise RecordError(
-            f"{column} has {entries} entries; the response has {response} token ids, prompt and response together "
-            f"have {length} (give one entry per token of either)",
-            code="TITO002",
-            column=column,
-        )
-    return convert(obj, length, column=column)
+def _add_training(row: Row, train_ids: object, train_mask: object) -> None:
+    """Read what the trainer scored; errors as in `check`."""
+    if train_ids is None:
+        if train_mask is not None:
+            raise RecordError("train_mask: there are no train_ids that it could belong to", column="train_mask")
+        return
+    joined = Joined(to_ids([]).ids if row.ids is None else row.ids, dict(row.overflow), row.prompt)
+    trained = to_ids(train_ids, column="train_ids")
+    # As the sampled ids, the caller's array may change later.
+    row.train_ids, row.train_mask = read_training(ReadIds(trained.ids.copy(), trained.overflow), train_mask, joined)
 
 
-def _entries(obj: object, column: str) -> int | None:
-    """Count the entries of a flat sequence; None for anything else."""
-    if viewable(obj):
-        array = as_array(obj, column)
-        return len(array) if array.ndim == 1 else None
-    return len(obj) if isinstance(obj, Sequence) and not isinstance(obj, str | bytes) else None
+def _realised(row: Row, tok: Tokenizer) -> Realised | None:
+    """What the trainer scored beside what was sampled, None where nobody says."""
+    if row.ids is None or row.train_ids is None:
+        return None
+    sampled = ReadRows(row.ids, _one_row(row.ids), dict(row.overflow))
+    trained = ReadRows(row.train_ids.ids, _one_row(row.train_ids.ids), row.train_ids.overflow)
+    return compare_trained(sampled, trained, tok, mask=row.mask, train_mask=row.train_mask).row(0)
+
+
+def _one_row(ids: Ids) -> NDArray[np.int64]:
+    return np.array([0, len(ids)], dtype=np.int64)
+
+
+def _listed_names(names: Mapping[int, str]) -> tuple[str, ...]:
+    """Names by owner number, as a row has them; an owner without a name is of no known role."""
+    numbers = [int(number) for number in names if 0 <= number <= np.iinfo(np.uint8).max]
+    return tuple(names.get(number, "") for number in range(max(numbers, default=-1) + 1))
+
+
+def _audited_row(
+    row: Row, tok: Tokenizer, *, skip_special_tokens: bool = False, clean_up_tokenization_spaces: bool = False
+) -> Batch:
+    ids = to_ids([]).ids if row.ids is None else row.ids
+    return _audited(
+        tok,
+        ids,
+        _one_row(ids),
+        overflow=row.overflow,
+        mask=row.mask,
+        owners=row.owners,
+        joins=np.array([row.prompt or -1], dtype=np.int64),
+        threads=1,
+        skip_special_tokens=skip_special_tokens,
+        clean_up_tokenization_spaces=clean_up_tokenization_spaces,
+    )
 
 
 def _per_row(joins: object, lengths: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -10,21 +10,37 @@ import io
 import os
 import shutil
 import sys
-import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from tito_audit.command.options import (
+    UncheckedError,
+    bar_options,
+    color_option,
+    column_options,
+    read_bar,
+    read_options,
+    reading_options,
+    redact_option,
+    split_codes,
+    tokenizer_options,
+    wants_color,
+)
+
 if TYPE_CHECKING:
     from tito_audit.audit import Auditor
-    from tito_audit.report import FailOn, Report
-    from tito_audit.rows import NullMask
+    from tito_audit.auditing.baseline import Baseline
+    from tito_audit.auditing.outcomes import Sink
+    from tito_audit.auditing.tally import TallyOptions
+    from tito_audit.bar import Bar
+    from tito_audit.rendering.style import Choice
+    from tito_audit.report import Report
     from tito_audit.tokenizer import Tokenizer
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _NARROWEST = 60
 """Terminal cells to draw in at least."""
@@ -40,17 +56,11 @@ Exit codes:
   1    something is over the bar (--exit-zero turns this into 0)
   2    not everything could be checked; this beats 1
   130  interrupted; the report is a partial one
+
+\b
+Options may stand in [tool.tito_audit] of pyproject.toml and in
+variables such as TITO_AUDIT_TOKENIZER; the command line wins.
 """
-
-
-class UncheckedError(click.ClickException):
-    """What was asked for cannot be done."""
-
-    exit_code = EXIT_UNCHECKED
-
-    def show(self, file: IO[Any] | None = None) -> None:  # noqa: ARG002 - click's signature
-        """Write the message to stderr."""
-        _say(f"error: {self.message}")
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -62,52 +72,33 @@ def main(args: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    _fill_closed_streams()
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal may be unable to show what is printed
-            stream.reconfigure(errors="backslashreplace")
+    from tito_audit.command import console  # noqa: PLC0415 - stays what the tests may replace
+
+    console.prepare_streams()
     try:
         code = cli.main(args=args, prog_name="tito-audit", standalone_mode=False)
-        _flush_stdout()
+        console.flush_stdout()
     except UncheckedError as error:
-        error.show()
+        console.say(f"error: {error.message}")
         return EXIT_UNCHECKED
     except click.ClickException as error:
         words = io.StringIO()
         error.show(words)
         for line in words.getvalue().splitlines():
-            _say(line)
+            console.say(line)
         return EXIT_UNCHECKED
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     except SystemExit:  # click leaves so where the reader of its help has gone
         return EXIT_OK
     except OSError as error:  # all files are read and written below; what is left is stdout
-        _silence_stdout()
-        _say(f"error: {_unwritten(None, error.strerror or str(error))}")
+        console.silence_stdout()
+        console.say(f"error: {console.unwritten(None, error.strerror or str(error))}")
         return EXIT_UNCHECKED
     except BaseException:  # noqa: BLE001 - whatever it is, Python's own exit code would read as "over the bar"
-        _say_internal_error()
+        console.say_internal_error()
         return EXIT_UNCHECKED
     return int(code or EXIT_OK)
-
-
-def _fill_closed_streams() -> None:
-    """Put something into the place of a closed stdout (``>&-``), which fails when written to, or stderr.
-
-    Else the next file that is opened gets its descriptor, and what was meant for stderr goes to stdout.
-    """
-    if sys.stdout is None:
-        sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")  # noqa: PTH123, SIM115 - a descriptor
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - it stays open
-
-
-def _say_internal_error() -> None:
-    """Say what is being handled, whatever it is: a panic of the core is no `Exception`."""
-    for line in traceback.format_exc().splitlines():
-        _say(line)
-    _say("internal error: a fault of tito-audit; please report it with the lines above")
 
 
 def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - click's signature
@@ -125,46 +116,69 @@ def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None: 
     context.exit()
 
 
+class _Configured(click.Command):
+    """A command whose options may stand in ``pyproject.toml`` and in variables of the environment."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,  # noqa: ANN401 - click's signature
+    ) -> click.Context:
+        """Take up the defaults that the file has for this command."""
+        from tito_audit.command.config import defaults_of, read_config  # noqa: PLC0415 - the group's help needs none of this
+        from tito_audit.errors import ConfigError  # noqa: PLC0415
+
+        extra.setdefault("auto_envvar_prefix", "TITO_AUDIT")
+        if parent is None or parent.command is not cli or {"-h", "--help"} & set(args):
+            return super().make_context(info_name, args, parent, **extra)
+        try:
+            config = read_config(Path.cwd())
+            if config is not None:
+                known = {name for each in cli.commands.values() for name in _configurable(each)}
+                own = _configurable(self)
+                defaults = defaults_of(config, known)
+                extra["default_map"] = {own[name]: value for name, value in defaults.items() if name in own}
+        except ConfigError as error:
+            raise UncheckedError.of(error) from error
+        return super().make_context(info_name, args, parent, **extra)
+
+
+def _configurable(command: click.Command) -> dict[str, str]:
+    """Names of the options of a command, as they are written, to those of its parameters."""
+    options = (each for each in command.params if isinstance(each, click.Option) and each.name)
+    return {each.opts[-1].lstrip("-").replace("-", "_"): each.name or "" for each in options}
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show versions.")
 def cli() -> None:
     """Find retokenization drift in RL rollouts: ids that do not survive decode and encode."""
 
 
-def _column(role: str, help_: str) -> Callable[[_Command], _Command]:
-    return click.option(f"--{role.replace('_', '-')}", f"column_{role}", metavar="COLUMN", help=help_)
-
-
-@cli.command(epilog=_EPILOG)
+@cli.command(cls=_Configured, epilog=_EPILOG)
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@tokenizer_options
 @click.option(
-    "-t", "--tokenizer", required=True, metavar="PATH", help="A tokenizer.json, or the folder that holds one."
+    "--output-format", type=click.Choice(["text", "concise", "json", "jsonl"]), default="text", show_default=True
 )
-@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("-o", "--output", metavar="FILE", help="Write the report to a file instead of stdout.")
-@_column("ids", "Column of whole sequences [found: token_ids, input_ids, tokens].")
-@_column("prompt_ids", "Column of prompts [found: prompt_ids].")
-@_column("response_ids", "Column of responses [found: response_ids, completion_ids].")
-@_column("mask", "Column of the loss mask [found: mask, loss_mask, response_mask, completion_mask].")
-@_column("owners", "Column of the owner number of each token [found: owners].")
-@_column("turns", "Column of the turn number of each token [found: turns].")
-@_column("logprobs", "Column of log-probabilities [found: logprobs].")
-@_column("id", "Column that names the row [found: id].")
-@click.option("--mask-ignore", type=float, metavar="VALUE", help="Mask value of tokens outside training, such as -100.")
+@column_options
+@reading_options
+@bar_options
 @click.option(
-    "--null-mask",
-    type=click.Choice(["all-trained", "all-context"]),
-    help="What a null or absent mask means; otherwise it is an error of the row.",
+    "--select", multiple=True, metavar="CODE,...", help="Report these codes only; TITO1 is all that begin so."
 )
-@click.option(
-    "--fail-on",
-    type=click.Choice(["realised", "drift", "never"]),
-    default="realised",
-    show_default=True,
-    help="The bar. realised: every finding of severity error (ids that were trained on are not compared yet); "
-    "drift: these, and rows that drift; never: nothing.",
-)
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 also where something is over the bar.")
+@click.option("--ignore", multiple=True, metavar="CODE,...", help="Do not report these codes.")
+@click.option("--baseline", metavar="FILE", help="Known rewrites, which are not over the bar.")
+@click.option("--write-baseline", metavar="FILE", help="Write all rewrites found as a baseline.")
+@click.option("--rows-out", metavar="FILE", help="Write one line per row: JSON Lines, or Parquet by its name.")
+@click.option("--write-clean", metavar="FILE", help="Copy the rows under the bar, unchanged.")
+@redact_option
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the first N rows.")
+@click.option("--sample", type=click.IntRange(min=0), metavar="N", help="Only N rows, drawn at random.")
+@click.option("--seed", type=int, default=0, show_default=True, metavar="S", help="Seed of --sample.")
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads [default: the processors at hand].")
 @click.option(
     "--max-findings",
@@ -182,223 +196,295 @@ def _column(role: str, help_: str) -> Callable[[_Command], _Command]:
 )
 @click.option("--skip-special-tokens", is_flag=True, help="Also measure a pipeline that decodes so.")
 @click.option("--clean-up-tokenization-spaces", is_flag=True, help="Also measure a pipeline that decodes so.")
-@click.option("--ignore-dropout", is_flag=True, help="Audit a tokenizer that has dropout as if it had none.")
+@color_option
 @click.option("-q", "--quiet", is_flag=True, help="The table and the verdict only; no progress.")
-def check(
-    *,
-    files: tuple[str, ...],
-    tokenizer: str,
-    output_format: str,
-    output: str | None,
-    column_ids: str | None,
-    column_prompt_ids: str | None,
-    column_response_ids: str | None,
-    column_mask: str | None,
-    column_owners: str | None,
-    column_turns: str | None,
-    column_logprobs: str | None,
-    column_id: str | None,
-    mask_ignore: float | None,
-    null_mask: NullMask | None,
-    fail_on: FailOn,
-    exit_zero: bool,
-    threads: int | None,
-    max_findings: int,
-    model_vocab_size: int | None,
-    skip_special_tokens: bool,
-    clean_up_tokenization_spaces: bool,
-    ignore_dropout: bool,
-    quiet: bool,
-) -> int:
-    """Audit rollouts in JSON Lines files.
+def check(**values: Any) -> int:  # noqa: ANN401 - an option each
+    """Audit rollouts: which rows drift, where, why, and at what cost.
 
     A row holds the ids of a whole sequence, or of prompt and response, and a mask that says which tokens are trained.
-    FILE may be a pattern ("rollouts/*.jsonl").
+    FILE is a file of JSON Lines (also .gz, .zst), Parquet or Arrow, a folder of such files, a pattern
+    ("rollouts/*.jsonl"), or - for stdin.
     """
     from tito_audit.audit import Auditor  # noqa: PLC0415
-    from tito_audit.columns import Columns  # noqa: PLC0415
-    from tito_audit.errors import TokenizerError  # noqa: PLC0415
-    from tito_audit.rows import ReadOptions  # noqa: PLC0415
+    from tito_audit.errors import TitoError  # noqa: PLC0415
+
+    files, bar = values["files"], read_bar(values)
+    reading = read_options(values, keep_origin=values["write_clean"] is not None)
+    targets = {name: Path(values[name]) for name in _TARGETS if values[name] is not None}
+    _check_targets(targets, files, values["tokenizer"])
+    tok = _load(values)
+    try:
+        judging = _judging(values, tok)
+    except TitoError as error:
+        raise UncheckedError.of(error) from error
+    auditor = Auditor(tok, reading, judging, limit=values["limit"], sample=values["sample"], seed=values["seed"])
+    done = _audited(auditor, files, bar, judging.collected, targets, values)
+    report = auditor.report()
+    _emit(report, bar, values, width=judging.width)
+    return _exit_code(report, bar, exit_zero=values["exit_zero"]) if done else EXIT_UNCHECKED
+
+
+def _judging(values: dict[str, Any], tok: Tokenizer) -> TallyOptions:
+    from tito_audit.auditing.baseline import Baseline  # noqa: PLC0415
+    from tito_audit.auditing.selection import Selection  # noqa: PLC0415
+    from tito_audit.auditing.tally import TallyOptions  # noqa: PLC0415
+    from tito_audit.check import pool_size  # noqa: PLC0415
 
     try:
-        columns = Columns(
-            ids=column_ids,
-            prompt_ids=column_prompt_ids,
-            response_ids=column_response_ids,
-            mask=column_mask,
-            owners=column_owners,
-            turns=column_turns,
-            logprobs=column_logprobs,
-            id=column_id,
-        )
+        selection = Selection.of(split_codes(values["select"]), split_codes(values["ignore"]))
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    if output is not None:
-        _check_target(Path(output), files, tokenizer)
-    try:
-        tok = _load(tokenizer, ignore_dropout=ignore_dropout)
-    except TokenizerError as error:
-        raise UncheckedError(str(error).replace("ignore_dropout=True", "--ignore-dropout")) from error
-    auditor = Auditor(
-        tok,
-        ReadOptions(columns=columns, mask_ignore=mask_ignore, null_mask=null_mask),
-        model_vocab_size=model_vocab_size,
-        skip_special_tokens=skip_special_tokens,
-        clean_up_tokenization_spaces=clean_up_tokenization_spaces,
-        max_findings=max_findings,
-        threads=threads,
-        width=_width(to_terminal=output is None and output_format == "text" and sys.stdout.isatty()),
+    return TallyOptions(
+        model_vocab_size=values["model_vocab_size"],
+        skip_special_tokens=values["skip_special_tokens"],
+        clean_up_tokenization_spaces=values["clean_up_tokenization_spaces"],
+        max_findings=values["max_findings"],
+        selection=selection,
+        baseline=None if values["baseline"] is None else Baseline.load(values["baseline"], tok.sha256),
+        collected=None if values["write_baseline"] is None else Baseline(tok.sha256),
+        redact=values["redact"],
+        threads=pool_size(values["threads"]),
+        width=_width(to_terminal=values["output"] is None and values["output_format"] == "text"),
     )
+
+
+def _audited(
+    auditor: Auditor,
+    files: Sequence[str],
+    bar: Bar,
+    collected: Baseline | None,
+    targets: dict[str, Path],
+    values: dict[str, Any],
+) -> bool:
+    """Audit, and write what is asked for beside the report; say whether it came to its end, or was interrupted."""
+    from tito_audit.auditing.clean_copy import clean_copy  # noqa: PLC0415
+    from tito_audit.auditing.rows_out import rows_out  # noqa: PLC0415
+    from tito_audit.command import console  # noqa: PLC0415
+    from tito_audit.errors import TitoError  # noqa: PLC0415
+
     try:
-        _run(auditor, files, quiet=quiet)
+        with ExitStack() as written:  # what is broken off leaves nothing under its final name
+            sinks: list[Sink] = []
+            if "rows_out" in targets:
+                sinks.append(written.enter_context(rows_out(targets["rows_out"])))
+            copy = None
+            if "write_clean" in targets:
+                copy = written.enter_context(clean_copy(targets["write_clean"], bar))
+                sinks.append(copy)
+            _run(auditor, files, sinks, quiet=values["quiet"])
+        if collected is not None:
+            collected.save(targets["write_baseline"])
+        if copy is not None:
+            kept = f"{copy.kept:,} rows under the bar copied to {targets['write_clean']}"
+            console.say(f"{kept}, {copy.dropped:,} left out")
     except KeyboardInterrupt:
-        _say("interrupted")
+        console.say("interrupted")
+    except TitoError as error:
+        console.say(f"error: {error}")
+        return False
+    except OSError as error:
+        console.say(f"error: {console.unwritten(error.filename, error.strerror or str(error))}")
+        return False
     except BaseException:  # noqa: BLE001 - what was found before is worth having
-        _say_internal_error()
-        _emit(auditor.report(), output_format, output, fail_on=fail_on, quiet=quiet)
-        return EXIT_UNCHECKED
-    report = auditor.report()
-    _emit(report, output_format, output, fail_on=fail_on, quiet=quiet)
-    return _exit_code(report, fail_on, exit_zero=exit_zero)
+        console.say_internal_error(redact=values["redact"])
+        return False
+    return True
+
+
+@cli.command(cls=_Configured)
+@click.argument("file", metavar="FILE")
+@click.option("--row", type=click.IntRange(min=1), required=True, metavar="N", help="Number of the row, from 1.")
+@tokenizer_options
+@column_options
+@reading_options
+@click.option(
+    "--most-spans", type=click.IntRange(min=0), default=20, show_default=True, metavar="N", help="Drift spans to draw."
+)
+@click.option("--model-vocab-size", type=click.IntRange(min=1), metavar="N", help="Rows of the model's embedding.")
+@redact_option
+@color_option
+def show(**values: Any) -> int:  # noqa: ANN401 - an option each
+    """Show one rollout: what was sampled, what a re-encode makes of it, and why.
+
+    FILE:N is where `check` says that a finding is: the line of a JSON Lines file, or the row of a table.
+    """
+    from tito_audit.auditing.one_row import one_row  # noqa: PLC0415
+    from tito_audit.command import console  # noqa: PLC0415
+    from tito_audit.errors import TitoError  # noqa: PLC0415
+    from tito_audit.rendering.show import shown  # noqa: PLC0415
+    from tito_audit.rendering.style import COLOUR, PLAIN  # noqa: PLC0415
+
+    tok = _load(values)
+    style = COLOUR if wants_color(values["color"], to_stdout=True) else PLAIN
+    try:
+        found = one_row(
+            values["file"], values["row"], tok, read_options(values), model_vocab_size=values["model_vocab_size"]
+        )
+        text = shown(
+            found.check,
+            place=found.row.place,
+            id=found.row.id,
+            columns=found.columns,
+            turns=found.turns,
+            faults=found.faults,
+            notes=found.notes,
+            most_spans=values["most_spans"],
+            width=_width(to_terminal=True),
+            style=style,
+        )
+    except TitoError as error:
+        raise UncheckedError.of(error) from error
+    console.write_result(text, None)
+    return EXIT_OK
+
+
+@cli.command()
+@click.argument("codes", metavar="[CODE...]", nargs=-1)
+@color_option
+def explain(codes: tuple[str, ...], color: Choice) -> int:
+    """Say what a code means, why it matters for training, how it comes about and how to fix it.
+
+    CODE is a code or the name of a rule, such as TITO101 or merge. Without one, all are listed.
+    """
+    from tito_audit.command import console  # noqa: PLC0415
+    from tito_audit.rendering import explain as explaining  # noqa: PLC0415 - this command has its name
+    from tito_audit.rendering.style import COLOUR, PLAIN  # noqa: PLC0415
+
+    style = COLOUR if wants_color(color, to_stdout=True) else PLAIN
+    try:
+        text = explaining.explain(codes, style=style, width=_width(to_terminal=True))
+    except ValueError as error:
+        raise UncheckedError(str(error)) from error
+    console.write_result(text, None)
+    return EXIT_OK
+
+
+@cli.command(cls=_Configured, epilog=_EPILOG)
+@click.argument("reports", metavar="REPORT...", nargs=-1, required=True)
+@click.option(
+    "--output-format", type=click.Choice(["text", "concise", "json", "jsonl"]), default="text", show_default=True
+)
+@click.option("-o", "--output", metavar="FILE", help="Write the report to a file instead of stdout.")
+@bar_options
+@color_option
+@click.option("-q", "--quiet", is_flag=True, help="The table and the verdict only.")
+def merge(**values: Any) -> int:  # noqa: ANN401 - an option each
+    """Add up reports of parts of a dataset, written with --output-format json."""
+    from tito_audit.errors import TitoError  # noqa: PLC0415
+    from tito_audit.report import Report  # noqa: PLC0415
+
+    bar = read_bar(values)
+    try:
+        first, *others = [Report.load(path) for path in values["reports"]]
+        report = first.merge(*others)
+    except TitoError as error:
+        raise UncheckedError.of(error) from error
+    to_terminal = values["output"] is None and values["output_format"] == "text"
+    _emit(report, bar, values, width=_width(to_terminal=to_terminal))
+    return _exit_code(report, bar, exit_zero=values["exit_zero"])
 
 
 def _width(*, to_terminal: bool) -> int:
     """Cells of a line to draw in: those of the terminal, within reason."""
     from tito_audit.printable import WIDTH  # noqa: PLC0415
 
-    return min(max(shutil.get_terminal_size().columns, _NARROWEST), WIDTH) if to_terminal else WIDTH
+    if not to_terminal or not (sys.stdout.isatty() or "COLUMNS" in os.environ):
+        return WIDTH
+    return max(shutil.get_terminal_size().columns, _NARROWEST)
 
 
-def _load(path: str, *, ignore_dropout: bool) -> Tokenizer:
+def _load(values: dict[str, Any]) -> Tokenizer:
     """Load the tokenizer; its warnings become lines on stderr."""
+    from tito_audit.command.console import say  # noqa: PLC0415
+    from tito_audit.errors import TitoError  # noqa: PLC0415
     from tito_audit.tokenizer import load_tokenizer  # noqa: PLC0415
 
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        tok = load_tokenizer(path, ignore_dropout=ignore_dropout)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            tok = load_tokenizer(
+                values["tokenizer"], revision=values["revision"], ignore_dropout=values["ignore_dropout"]
+            )
+    except TitoError as error:
+        raise UncheckedError.of(error) from error
     for warning in caught:
-        _say(f"warning: {warning.message}")
+        say(f"warning: {warning.message}")
     return tok
 
 
-def _run(auditor: Auditor, files: Sequence[str], *, quiet: bool) -> None:
-    from tito_audit.progress import shown_progress  # noqa: PLC0415
-    from tito_audit.readers import expand  # noqa: PLC0415
+def _run(auditor: Auditor, files: Sequence[str], sinks: Sequence[Sink], *, quiet: bool) -> None:
+    from tito_audit.reading.sources import expand  # noqa: PLC0415
+    from tito_audit.rendering.progress import shown_progress  # noqa: PLC0415
 
-    paths = [path for pattern in files for path in expand(pattern)]
     if quiet:
-        auditor.run(paths)
+        auditor.run(files, sinks=sinks)
         return
-    with shown_progress(sum(os.path.getsize(path) for path in paths if os.path.isfile(path))) as progress:  # noqa: PTH113, PTH202 - odd names
-        auditor.run(paths, progress=progress)
+    paths = [path for pattern in files for path in expand(pattern)]
+    sizes = [os.path.getsize(path) if os.path.isfile(path) else None for path in paths]  # noqa: PTH113, PTH202 - odd names
+    total = None if None in sizes else sum(size for size in sizes if size is not None)
+    with shown_progress(total) as progress:
+        auditor.run(files, sinks=sinks, progress=progress)
 
 
-def _exit_code(report: Report, fail_on: FailOn, *, exit_zero: bool) -> int:
+def _exit_code(report: Report, bar: Bar, *, exit_zero: bool) -> int:
     if report.partial:
         return EXIT_INTERRUPTED
     if not report.complete:
         return EXIT_UNCHECKED
-    return EXIT_FAILED if report.over_the_bar(fail_on) and not exit_zero else EXIT_OK
+    return EXIT_FAILED if report.over_the_bar(bar) and not exit_zero else EXIT_OK
 
 
-def _emit(report: Report, output_format: str, output: str | None, *, fail_on: FailOn, quiet: bool) -> None:
+def _emit(report: Report, bar: Bar, values: dict[str, Any], *, width: int) -> None:
     """Write the report; where it is not text on stdout, how it ended goes to stderr."""
-    from tito_audit.terminal import text_report, verdict_lines  # noqa: PLC0415
+    from tito_audit.command import console  # noqa: PLC0415
+    from tito_audit.rendering.style import COLOUR, PLAIN  # noqa: PLC0415
+    from tito_audit.rendering.terminal import text_report, verdict_lines  # noqa: PLC0415
 
-    if output_format == "json":
-        text = report.to_json(fail_on=fail_on)
+    kind, output = values["output_format"], values["output"]
+    if kind == "json":
+        text = report.to_json(bar)
+    elif kind == "jsonl":
+        from tito_audit.rendering.jsonl_report import jsonl_report  # noqa: PLC0415
+
+        text = jsonl_report(report, bar)
+    elif kind == "concise":
+        from tito_audit.rendering.concise import concise_report  # noqa: PLC0415
+
+        text = concise_report(report)
     else:
-        text = text_report(report, fail_on=fail_on, quiet=quiet)
+        style = COLOUR if wants_color(values["color"], to_stdout=output is None) else PLAIN
+        text = text_report(report, bar=bar, quiet=values["quiet"], width=width, style=style)
     try:
-        if output is None:
-            _flush_stdout(text)
-        else:
-            _write_file(Path(output), text)
+        console.write_result(text, None if output is None else Path(output))
     except OSError as error:
-        raise UncheckedError(_unwritten(output, error.strerror or str(error))) from error
-    if output is not None or output_format != "text":
-        for line in verdict_lines(report, fail_on):
-            _say(line)
+        raise UncheckedError(console.unwritten(output, error.strerror or str(error))) from error
+    if output is not None or kind != "text":
+        for line in verdict_lines(report, bar):
+            console.say(line)
 
 
-def _flush_stdout(text: str = "") -> None:
-    """Write to stdout and flush; a reader that has gone (``| head``) is no fault."""
-    try:
-        if text:
-            print(text)  # noqa: T201
-        sys.stdout.flush()
-    except OSError as error:
-        _silence_stdout()
-        if not isinstance(error, BrokenPipeError):
-            raise
+_TARGETS = ("output", "rows_out", "write_clean", "write_baseline")
 
 
-def _silence_stdout() -> None:
-    """Throw away what is still buffered: it would fail again at exit, and Python would replace the exit code."""
-    with contextlib.suppress(OSError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _check_targets(targets: dict[str, Path], files: Sequence[str], tokenizer: str) -> None:
+    """Refuse, before anything is audited, a result that cannot be written, or would replace what is read."""
+    from tito_audit.command.console import unwritten  # noqa: PLC0415
+    from tito_audit.reading.sources import expand  # noqa: PLC0415
 
-
-def _check_target(path: Path, files: Sequence[str], tokenizer: str) -> None:
-    """Refuse, before anything is audited, an output that cannot be written, or would replace what is read."""
-    from tito_audit.readers import expand  # noqa: PLC0415
-
-    if not path.parent.is_dir():
-        raise UncheckedError(_unwritten(str(path), f"there is no folder {path.parent}"))
-    if path.is_dir():
-        raise UncheckedError(_unwritten(str(path), "it is a folder"))
+    if not targets:
+        return
     inputs = {file: "an input" for pattern in files for file in expand(pattern)}
     inputs |= dict.fromkeys((tokenizer, os.path.join(tokenizer, "tokenizer.json")), "the tokenizer")  # noqa: PTH118
-    for name, what in inputs.items():
-        with contextlib.suppress(OSError, ValueError):  # neither there, nor a name of a file
-            if path.is_file() and os.path.samefile(path, name):  # noqa: PTH121 - odd names
-                raise UncheckedError(_unwritten(str(path), f"it is {what}"))
-
-
-def _unwritten(output: str | None, reason: str) -> str:
-    from tito_audit.printable import inert  # noqa: PLC0415
-
-    return inert(f"the report cannot be written{'' if output is None else f' to {output}'}: {reason}")
-
-
-def _write_file(path: Path, text: str) -> None:
-    """Write a file whole or not at all; what is no file of its own (a device, a pipe, stdout) is written straight."""
-    if _is_open_as(path, 1):
-        _flush_stdout(text)
-    elif _is_open_as(path, 2):
-        print(text, file=sys.stderr, flush=True)  # noqa: T201
-    elif path.exists() and (not path.is_file() or _is_descriptor(path)):
-        with path.open("a", encoding="utf-8") as file:
-            file.write(text + "\n")
-    else:
-        _replace(path.resolve(), text)
-
-
-def _replace(path: Path, text: str) -> None:
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        unfinished.write_text(text + "\n", encoding="utf-8")
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-
-
-def _is_open_as(path: Path, number: int) -> bool:
-    """Whether a path leads to what a descriptor of this process writes to, such as ``/dev/stdout`` and its target."""
-    try:
-        return os.path.samestat(path.stat(), os.fstat(number))
-    except OSError:
-        return False
-
-
-def _is_descriptor(path: Path) -> bool:
-    """Whether a path names an open descriptor (``/dev/fd/3``), whose file belongs to whoever opened it."""
-    return path.parent.resolve().is_relative_to("/proc")
-
-
-def _say(line: str) -> None:
-    """Write a line to stderr, harmless whatever is in it; nobody has to read it."""
-    from tito_audit.printable import inert  # noqa: PLC0415
-
-    with contextlib.suppress(OSError):
-        print(inert(line), file=sys.stderr, flush=True)  # noqa: T201
+    for option, path in targets.items():
+        if not path.parent.is_dir():
+            raise UncheckedError(unwritten(path, f"there is no folder {path.parent}"))
+        if path.is_dir():
+            raise UncheckedError(unwritten(path, "it is a folder"))
+        for name, what in inputs.items():
+            with contextlib.suppress(OSError, ValueError):  # neither there, nor a name of a file
+                if path.is_file() and os.path.samefile(path, name):  # noqa: PTH121 - odd names
+                    raise UncheckedError(unwritten(path, f"it is {what}"))
+        twin = next((each for each in targets if each != option and targets[each].resolve() == path.resolve()), None)
+        if twin is not None:
+            options = " and ".join(f"--{each.replace('_', '-')}" for each in sorted((option, twin)))
+            raise UncheckedError(unwritten(path, f"it is both {options}"))

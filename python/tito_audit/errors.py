@@ -68,3 +68,19 @@ class SourceError(TitoError):
 
 class TokenizerWarning(UserWarning):
     """A setting beside the tokenizer that changes what a decode prints."""
+
+
+class ReportError(TitoError, ValueError):
+    """A report or baseline that cannot be read, or that does not fit what it is to be added to."""
+
+
+class MissingExtraError(TitoError, ImportError):
+    """Something that needs a package which is not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        """Say which extra of this package brings it."""
+        super().__init__(f'{what} needs a package that is not installed: pip install "tito_audit[{extra}]"')
+
+
+class ConfigError(TitoError, ValueError):
+    """Options in a ``pyproject.toml`` that cannot be read, or that there are not."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tito_audit import rules
-from tito_audit.printable import counted, inert
+from tito_audit.printable import counted
 from tito_audit.records import shown
 from tito_audit.rules import Rule, Severity
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _MOST = 6
 """Pieces, ids or positions that a message lists."""
-_ROLES_WITHOUT_CONTROL = {"tool", "user"}
 _PIPELINE_CODES = {"special-skipped": "TITO205", "cleanup-spaces": "TITO206"}
 
 
@@ -90,12 +89,13 @@ class Finding:
 def findings_of(check: Check) -> tuple[Finding, ...]:
     """Every finding of a row: those about the whole row first, then by position, then by code."""
     found = [
+        *check.context.findings,
+        *_realised(check),
         *_about_the_row(check),
         *_unknown_ids(check),
         *(_span(check, span) for span in check.spans if span.code != "TITO005"),
         *(_straddling(check, token) for token in check.straddling),
         *_shared_characters(check),
-        *_control_ids_inside(check),
         *_pipeline(check),
     ]
     found.sort(key=lambda f: (-1 if f.token_start is None else f.token_start, f.code))
@@ -110,6 +110,14 @@ def rewrite(check: Check, span: Span) -> str:
     before = _few(check.pieces(sampled), span.token_stop - span.token_start, " ")
     after = _few(check.pieces(reencoded), span.reencoded_stop - span.reencoded_start, " ")
     return f"{before or 'nothing'} -> {after or 'nothing'}"
+
+
+def _realised(check: Check) -> Iterator[Finding]:
+    """What the trainer scored instead of what was sampled."""
+    if check.context.realised is not None:
+        from tito_audit.realised import realised_findings  # noqa: PLC0415 - few rows say what was trained
+
+        yield from realised_findings(check, check.context.realised)
 
 
 def _about_the_row(check: Check) -> Iterator[Finding]:
@@ -216,31 +224,6 @@ def _shared_characters(check: Check) -> Iterator[Finding]:
         owners=_owners(check, tokens),
         positions=tokens,
     )
-
-
-def _control_ids_inside(check: Check) -> Iterator[Finding]:
-    """Control ids in segments that somebody else wrote: one finding per segment."""
-    owners = check.owners
-    if owners is None:
-        return
-    special = np.isin(check.token_ids, list(check.tok.special_ids))
-    for owner, name in sorted(check.context.owner_names.items()):
-        if name.lower() not in _ROLES_WITHOUT_CONTROL:
-            continue
-        for start, stop in runs(owners == owner):
-            positions = tuple((np.flatnonzero(special[start:stop]) + start).tolist())
-            if positions:
-                ids = check.token_ids[list(positions)].tolist()
-                yield Finding(
-                    code="TITO305",
-                    message=f"control ids inside {inert(name)} text: "
-                    f"{_few(check.pieces(ids[:_MOST]), len(ids), ' ')} at {_places(positions)}",
-                    token_start=start,
-                    token_stop=stop,
-                    sampled_ids=tuple(ids),
-                    owners=(owner,),
-                    positions=positions,
-                )
 
 
 def _pipeline(check: Check) -> Iterator[Finding]:

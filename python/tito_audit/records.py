@@ -33,6 +33,10 @@ _FIRST_DIGITS = 8
 _COUNTED_BITS = 1 << 20
 
 
+class ValuelessError(RecordError):
+    """A refusal whose message holds names, positions and lengths, and no value of the record."""
+
+
 class ReadIds(NamedTuple):
     """Token ids as an array, and what no array can hold.
 

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from tito_audit import _core
-from tito_audit.counts import Statistics
-from tito_audit.findings import Finding
-from tito_audit.printable import counted
-from tito_audit.records import shown
+from tito_audit.auditing.counts import CodeCount, Statistics, TurnCount
+from tito_audit.auditing.kept import Kept
+from tito_audit.auditing.row_findings import RowFinding, WorstRow
+from tito_audit.bar import Bar
+from tito_audit.errors import ReportError
+from tito_audit.printable import counted, inert
 from tito_audit.rules import rule
+from tito_audit.whole_file import write_whole
 
-FailOn = Literal["realised", "drift", "never"]
-"""The bar: every finding of severity error; these and every row that drifts; nothing."""
+FORMAT = "tito_audit/report"
+FORMAT_VERSION = 1
 
-LISTED = 256
-"""Most ids or positions that a kept finding lists; their number is given beside them."""
+MOST_WORST = 5
+"""Rows that `Report.worst` names."""
 
-_WRITABLE_BITS = 1024
-"""Size of an integer that Python writes whatever its settings."""
+_DEFAULT_BAR = Bar()
 
 
 def tokenizer_doubt(statistics: Statistics) -> str | None:
@@ -30,74 +34,6 @@ def tokenizer_doubt(statistics: Statistics) -> str | None:
         return None
     rows, tokens = statistics.drift_rows / statistics.rows_checked, statistics.drift_tokens / statistics.tokens
     return f"{rows:.0%} of rows drift, {tokens:.0%} of their tokens: is this the sampler's tokenizer?"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowFinding:
-    """A finding and the row it is about.
-
-    Attributes:
-        finding: What was found. Positions count from the first prompt id; those of a finding about a column count
-            within the column.
-        source: File of the row; None for a finding about the whole dataset.
-        row: Line of the file, or place in the iterable, from 1.
-        id: Name that the record gives itself.
-        turn: Turn of the first token concerned that is in one.
-        column: Column that the record is at fault in.
-        context: The place drawn in lanes (`tito_audit.lanes`), printable lines; empty where there is nothing to draw.
-        sampled_count: Number of sampled ids concerned; the finding lists at most `LISTED`.
-        reencoded_count: Likewise, re-encoded.
-        positions_count: Likewise, positions.
-    """
-
-    finding: Finding
-    source: str | None = None
-    row: int | None = None
-    id: str | int | None = None
-    turn: int | None = None
-    column: str | None = None
-    context: tuple[str, ...] = ()
-    sampled_count: int = 0
-    reencoded_count: int = 0
-    positions_count: int = 0
-
-    def order(self) -> tuple[str, int, int, str]:
-        """Sort by source, row, first token, code."""
-        start = self.finding.token_start
-        return self.source or "", self.row or 0, -1 if start is None else start, self.finding.code
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the finding as it stands in a JSON report."""
-        found = self.finding
-        return {
-            "code": found.code,
-            "name": found.name,
-            "severity": found.severity,
-            "message": found.message,
-            "cause": found.cause,
-            "source": self.source,
-            "row": self.row,
-            "id": self.id,
-            "column": self.column,
-            "turn": self.turn,
-            "token_start": found.token_start,
-            "token_stop": found.token_stop,
-            "byte_start": found.byte_start,
-            "byte_stop": found.byte_stop,
-            "first_diff": found.first_diff,
-            "sampled": {"ids": tuple(map(_writable, found.sampled_ids)), "count": self.sampled_count},
-            "reencoded": {"ids": found.reencoded_ids, "count": self.reencoded_count},
-            "owners": found.owners,
-            "positions": {"listed": found.positions, "count": self.positions_count},
-            "padded_positions": found.padded_positions,
-            "flags": found.flags,
-            "context": self.context,
-        }
-
-
-def _writable(value: int) -> int | str:
-    """An integer of hundreds of digits, which Python may refuse to write, as a short text; any other as it is."""
-    return shown(value) if value.bit_length() > _WRITABLE_BITS else value
 
 
 class Unchecked(NamedTuple):
@@ -120,12 +56,31 @@ class ColumnsFound(NamedTuple):
     Attributes:
         columns: Role to column name.
         sources: Number of sources read so.
-        first: The first of them.
+        first: The first of them, by name.
     """
 
     columns: dict[str, str]
     sources: int
     first: str
+
+
+class Note(NamedTuple):
+    """What a reader of the report has to know about sources.
+
+    Attributes:
+        text: Printable, without the name of a source.
+        sources: Number of sources it is about.
+        first: The first of them, by name.
+    """
+
+    text: str
+    sources: int
+    first: str
+
+    def __str__(self) -> str:
+        """Write it with the first source."""
+        more = f" and {self.sources - 1:,} more" if self.sources > 1 else ""
+        return f"{inert(self.first)}{more}: {self.text}"
 
 
 class TokenizerInfo(NamedTuple):
@@ -136,80 +91,140 @@ class TokenizerInfo(NamedTuple):
         sha256: Hex digest of its ``tokenizer.json``.
         vocab_size: Number of ids, added tokens included.
         changed: Settings that loading switched off.
+        engine: What judges the rows: ``"reference"`` or, for an object that only Python knows, ``"python"``.
     """
 
     source: str
     sha256: str
     vocab_size: int
     changed: tuple[str, ...]
+    engine: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """The result of `tito_audit.audit`. ``str()`` is the text report, `to_json` the one for programs.
 
+    Reports of parts of a dataset add up: `merge` is associative and commutative.
+
     Attributes:
         tokenizer: The tokenizer.
         statistics: The counts, of everything.
         findings: Kept findings, by source, row and token; a fair share for each code, the first of each.
-        findings_total: Number of findings there are.
-        unchecked: Sources that could not be read.
+        max_findings: Most findings that are kept.
+        worst: Rows that drift most, worst first.
+        unchecked: Sources that could not be read, by name.
         columns: Columns that the sources were read by.
-        notes: What else to know, printable lines.
-        seconds: Duration of the audit.
+        source_notes: What else to know about sources.
+        milliseconds: Time that the audit took; of a merged report, that all parts took together.
         partial: It was stopped before the end.
     """
 
     tokenizer: TokenizerInfo
     statistics: Statistics
-    findings: Sequence[RowFinding]
-    findings_total: int
+    findings: Sequence[RowFinding] = ()
+    max_findings: int = 1000
+    worst: Sequence[WorstRow] = ()
     unchecked: Sequence[Unchecked] = ()
     columns: Sequence[ColumnsFound] = ()
-    notes: Sequence[str] = ()
-    seconds: float = 0.0
+    source_notes: Sequence[Note] = ()
+    milliseconds: int = 0
     partial: bool = False
+
+    @property
+    def findings_total(self) -> int:
+        """Number of findings there are, kept or not."""
+        return sum(count.findings for count in self.statistics.by_code.values())
+
+    @property
+    def seconds(self) -> float:
+        """Time that the audit took."""
+        return self.milliseconds / 1000
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else to know, printable lines."""
+        return tuple(self._notes())
 
     @property
     def complete(self) -> bool:
         """Everything asked for was looked at, and there was something to look at."""
         return not self.partial and not self.unchecked and self.statistics.rows_checked > 0
 
-    def over_the_bar(self, fail_on: FailOn = "realised") -> list[str]:
-        """List what fails.
+    def over_the_bar(self, bar: Bar = _DEFAULT_BAR) -> list[str]:
+        """List what is over the bar, one printable phrase per reason; empty if nothing is."""
+        return bar.reasons(self.statistics)
 
-        Args:
-            fail_on: The bar. ``"realised"``: every finding of severity error. ``"drift"``: these, and rows that drift
-                (artefact rows and spans at the start of a row without context do not count). ``"never"``: nothing.
+    def passes(self, bar: Bar = _DEFAULT_BAR) -> bool:
+        """Whether everything was checked and nothing is over the bar."""
+        return not self.over_the_bar(bar) and self.complete
 
-        Returns:
-            One phrase per reason; empty if nothing fails.
+    def merge(self, *others: Report) -> Report:
+        """Add up reports of parts of a dataset, audited with one tokenizer.
+
+        In whatever order and grouping parts are merged, the result is the same. What only a look at all rows at once
+        can tell is not found again: an id that two parts have is no duplicate.
 
         Raises:
-            ValueError: There is no such bar.
+            ReportError: The reports are about different tokenizers.
         """
-        if fail_on not in get_args(FailOn):
-            raise ValueError(f"fail_on={fail_on!r}: one of {', '.join(map(repr, get_args(FailOn)))} is needed")
-        if fail_on == "never":
-            return []
-        statistics = self.statistics
-        reasons = [
-            f"{code} {rule(code).name} in {counted(count.rows, 'row')}"
-            for code, count in sorted(statistics.by_code.items())
-            if rule(code).severity == "error"
-        ]
-        if fail_on == "drift":
-            for name, rows in (("drift", statistics.drift_rows), ("pipeline drift", statistics.pipeline_drift_rows)):
-                if rows:
-                    reasons.append(f"{name} in {rows:,} of {counted(statistics.rows_checked, 'row')}")
-        return reasons
+        reports = (self, *others)
+        for other in others:
+            if other.tokenizer[1:] != self.tokenizer[1:]:
+                raise ReportError(
+                    f"reports of different tokenizers cannot be added up: {_named(self.tokenizer)} and "
+                    f"{_named(other.tokenizer)}"
+                )
+        statistics = Statistics()
+        for report in reports:
+            statistics.merge(report.statistics)
+        most = min(report.max_findings for report in reports)
+        return Report(
+            tokenizer=min(report.tokenizer for report in reports),
+            statistics=statistics,
+            findings=tuple(Kept(most, (found for report in reports for found in report.findings))),
+            max_findings=most,
+            worst=worst_of(row for report in reports for row in report.worst),
+            unchecked=tuple(sorted((each for report in reports for each in report.unchecked), key=_unchecked_order)),
+            columns=tuple(_added_columns(found for report in reports for found in report.columns)),
+            source_notes=tuple(_added_notes(note for report in reports for note in report.source_notes)),
+            milliseconds=sum(report.milliseconds for report in reports),
+            partial=any(report.partial for report in reports),
+        )
 
-    def passes(self, *, fail_on: FailOn = "realised") -> bool:
-        """Whether everything was checked and nothing is over the bar; ``fail_on`` as in `over_the_bar`."""
-        return not self.over_the_bar(fail_on) and self.complete
+    def as_metrics(self, prefix: str = "tito/") -> dict[str, float]:
+        """Return the rates that a training run logs, as a flat dict with stable names.
 
-    def as_dict(self, *, fail_on: FailOn = "realised") -> dict[str, Any]:
-        """Return the report as built-in types; ``fail_on`` as in `over_the_bar`."""
+        Row rates are over the rows checked, token rates over the trainable tokens (over all tokens where no row has a
+        mask), ``realised_row_rate`` over the rows that say what was trained. A rate over nothing is left out, not NaN.
+
+        Args:
+            prefix: Put in front of every name.
+        """
+        s = self.statistics
+        tokens = s.tokens if s.trainable_tokens is None else s.trainable_tokens
+        drift_tokens = s.drift_tokens if s.drift_trainable_tokens is None else s.drift_trainable_tokens
+        rates: dict[str, tuple[float | None, int]] = {
+            "drift_row_rate": (s.drift_rows, s.rows_checked),
+            "drift_token_rate": (drift_tokens, tokens),
+            "silent_drift_row_rate": (s.silent_drift_rows, s.rows_checked),
+            "realised_row_rate": (s.realised_rows, s.compared_rows),
+            "straddle_rate": (s.straddling_tokens, s.trainable_tokens or 0),
+            "length_delta_mean": (s.length_delta, s.drift_rows),
+        }
+        metrics: dict[str, float] = {
+            "rows": s.rows,
+            "rows_not_checked": s.rows_skipped,
+            "tokens": s.tokens,
+            "length_delta_abs_max": s.length_delta_abs_max,
+            "check_ms": self.milliseconds,
+        }
+        metrics |= {name: part / whole for name, (part, whole) in rates.items() if part is not None and whole}
+        metrics |= {f"code/{code}": count.rows for code, count in sorted(s.by_code.items())}
+        return {f"{prefix}{name}": value for name, value in metrics.items()}
+
+    def as_dict(self, bar: Bar = _DEFAULT_BAR) -> dict[str, Any]:
+        """Return the report as built-in types, in the shape of the published schema (`tito_audit.schema`)."""
         statistics = asdict(self.statistics)
         statistics["by_code"] = {
             code: {
@@ -218,40 +233,126 @@ class Report:
                 "rows": count.rows,
                 "findings": count.findings,
                 "tokens": count.tokens,
+                "accepted_rows": count.accepted_rows,
                 "first": dict(zip(("source", "row"), count.first or (None, None), strict=True)),
             }
             for code, count in sorted(self.statistics.by_code.items())
         }
+        for name in ("rows_by_engine", "realised_by_kind"):
+            statistics[name] = dict(sorted(statistics[name].items()))
         statistics["by_turn"] = [
             {"turn": turn, **asdict(count)} for turn, count in sorted(self.statistics.by_turn.items())
         ]
         return {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
             "version": _core.__version__,
             "tokenizers_version": _core.TOKENIZERS_VERSION,
-            "success": self.passes(fail_on=fail_on),
-            "fail_on": fail_on,
-            "over_the_bar": self.over_the_bar(fail_on),
+            "success": self.passes(bar),
+            "fail_on": bar.fail_on,
+            "over_the_bar": self.over_the_bar(bar),
             "partial": self.partial,
-            "tokenizer": self.tokenizer._asdict(),
+            "tokenizer": self.tokenizer._asdict() | {"changed": list(self.tokenizer.changed)},
             "columns": [found._asdict() for found in self.columns],
             "notes": list(self.notes),
+            "source_notes": [note._asdict() for note in self.source_notes],
             "unchecked": [unchecked._asdict() for unchecked in self.unchecked],
             "statistics": statistics,
+            "worst": [row._asdict() | {"codes": list(row.codes)} for row in self.worst],
             "findings": [finding.as_dict() for finding in self.findings],
             "findings_total": self.findings_total,
-            "timing": {"seconds": round(self.seconds, 3)},
+            "max_findings": self.max_findings,
+            "timing": {"seconds": self.seconds},
         }
 
-    def to_json(self, *, fail_on: FailOn = "realised") -> str:
+    def to_json(self, bar: Bar = _DEFAULT_BAR) -> str:
         """Write the report as JSON, pure ASCII: no text of a rollout reaches a terminal unescaped.
 
-        The same input gives the same report, but for ``timing``. ``fail_on`` as in `over_the_bar`.
+        The same input gives the same report, but for ``timing``.
         """
-        return json.dumps(self.as_dict(fail_on=fail_on), indent=2)
+        return json.dumps(self.as_dict(bar), indent=2)
+
+    @classmethod
+    def from_json(cls, text: str | bytes, *, source: str = "report") -> Report:
+        """Read a report that `to_json` wrote.
+
+        Args:
+            text: The JSON.
+            source: Name for messages.
+
+        Raises:
+            ReportError: It is no report, or one of a later format.
+        """
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise ReportError(f"{inert(source)}: no JSON ({inert(str(error))})") from error
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise ReportError(
+                f"{inert(source)}: no report of tito-audit; write one with: tito-audit check ... --output-format json"
+            )
+        if data.get("format_version") != FORMAT_VERSION:
+            raise ReportError(
+                f"{inert(source)}: a report of format {inert(str(data.get('format_version')))}, this version reads "
+                f"format {FORMAT_VERSION}"
+            )
+        try:
+            return cls._from_dict(data)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ReportError(f"{inert(source)}: a damaged report ({inert(repr(error))})") from error
+
+    @classmethod
+    def _from_dict(cls, data: Mapping[str, Any]) -> Report:
+        counts = dict(data["statistics"])
+        by_code = {
+            code: CodeCount(
+                rows=count["rows"],
+                findings=count["findings"],
+                tokens=count["tokens"],
+                accepted_rows=count["accepted_rows"],
+                first=None if count["first"]["row"] is None else (count["first"]["source"], count["first"]["row"]),
+            )
+            for code, count in counts.pop("by_code").items()
+        }
+        by_turn = {count.pop("turn"): TurnCount(**count) for count in map(dict, counts.pop("by_turn"))}
+        tokenizer = data["tokenizer"]
+        return cls(
+            tokenizer=TokenizerInfo(**tokenizer | {"changed": tuple(tokenizer["changed"])}),
+            statistics=Statistics(**counts, by_code=by_code, by_turn=by_turn),
+            findings=tuple(map(RowFinding.from_dict, data["findings"])),
+            max_findings=data["max_findings"],
+            worst=tuple(WorstRow(**row | {"codes": tuple(row["codes"])}) for row in data["worst"]),
+            unchecked=tuple(Unchecked(**each) for each in data["unchecked"]),
+            columns=tuple(ColumnsFound(**each) for each in data["columns"]),
+            source_notes=tuple(Note(**each) for each in data["source_notes"]),
+            milliseconds=round(data["timing"]["seconds"] * 1000),
+            partial=data["partial"],
+        )
+
+    def save(self, path: str | os.PathLike[str], bar: Bar = _DEFAULT_BAR) -> None:
+        """Write the JSON report to a file, whole or not at all.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        write_whole(Path(path), self.to_json(bar) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Report:
+        """Read a report that `save`, or the command, wrote.
+
+        Raises:
+            ReportError: It cannot be read, or is no report.
+        """
+        try:
+            text = Path(path).read_bytes()
+        except (OSError, ValueError) as error:
+            raise ReportError(f"{inert(os.fsdecode(path))}: cannot be read ({inert(str(error))})") from error
+        return cls.from_json(text, source=os.fsdecode(path))
 
     def __str__(self) -> str:
         """Write the text report."""
-        from tito_audit.terminal import text_report  # noqa: PLC0415 - only people need it
+        from tito_audit.rendering.terminal import text_report  # noqa: PLC0415 - only people need it
 
         return text_report(self)
 
@@ -262,3 +363,62 @@ class Report:
             f"<Report {s.rows_checked:,} of {s.rows:,} rows checked, {s.drift_rows:,} drift, "
             f"{self.findings_total:,} findings>"
         )
+
+    def _notes(self) -> Iterator[str]:
+        s = self.statistics
+        checked = counted(s.rows_checked, "row")
+        doubt = tokenizer_doubt(s)
+        if doubt is not None:
+            yield doubt
+        if s.rows_from_mask:
+            yield "turns: from mask (each run of mask 1 is a turn)"
+        if s.rows_without_mask:
+            yield (
+                f"no mask in {s.rows_without_mask:,} of {checked}: who owns which token is "
+                "unknown there, so no token can straddle and no trainable token is counted"
+            )
+        if s.rows_unplaced:
+            yield (
+                f"{s.rows_unplaced:,} of {checked} {'has' if s.rows_unplaced == 1 else 'have'} re-encoded tokens that "
+                "cannot be placed: no straddling is computed there"
+            )
+        if s.rows_without_context:
+            yield (
+                f"context unknown in {s.rows_without_context:,} of {checked} (responses without "
+                "their prompt): a drift span at their first token is counted apart"
+            )
+        if s.rows_unpadded:
+            yield f"padding removed from {s.rows_unpadded:,} of {checked}: positions count from the first real token"
+        for change in self.tokenizer.changed:
+            yield f"tokenizer: {change} was switched off for the audit"
+        yield from map(str, self.source_notes)
+
+
+def worst_of(rows: Iterable[WorstRow]) -> tuple[WorstRow, ...]:
+    """Keep the worst of some rows, worst first."""
+    return tuple(sorted(rows, key=WorstRow.order)[:MOST_WORST])
+
+
+def _added_columns(all_found: Iterable[ColumnsFound]) -> list[ColumnsFound]:
+    added: dict[tuple[tuple[str, str], ...], ColumnsFound] = {}
+    for found in all_found:
+        key = tuple(sorted(found.columns.items()))
+        known = added.get(key, found._replace(sources=0))
+        added[key] = ColumnsFound(found.columns, known.sources + found.sources, min(known.first, found.first))
+    return [added[key] for key in sorted(added)]
+
+
+def _added_notes(notes: Iterable[Note]) -> list[Note]:
+    added: dict[str, Note] = {}
+    for note in notes:
+        known = added.get(note.text, note._replace(sources=0))
+        added[note.text] = Note(note.text, known.sources + note.sources, min(known.first, note.first))
+    return [added[text] for text in sorted(added)]
+
+
+def _unchecked_order(unchecked: Unchecked) -> tuple[str, str]:
+    return unchecked.source, unchecked.message
+
+
+def _named(tokenizer: TokenizerInfo) -> str:
+    return f"{inert(tokenizer.source)} (sha256 {tokenizer.sha256[:8]})"

@@ -22,12 +22,15 @@ if TYPE_CHECKING:
 
     from tito_audit.batch import Batch
     from tito_audit.findings import Finding
+    from tito_audit.realised import Realised
     from tito_audit.tokenizer import Tokenizer
 
 CAUSES: tuple[str, ...] = tuple(rule(code).name for code in _core.CAUSES)
 """Names of the causes in order of precedence, such as ``"merge"``; ``span_cause`` indexes it."""
 NO_CAUSE = 255
 """In ``pipeline_cause``: the row is clean."""
+_ROLES = frozenset({"assistant", "developer", "environment", "function", "model", "prompt", "system", "tool", "user"})
+"""Names of owners that are no text of a rollout, whatever the record is."""
 
 
 class Span(NamedTuple):
@@ -121,10 +124,16 @@ class RowContext:
     Attributes:
         owner_names: Names of the owner numbers, such as ``{0: "tool", 1: "assistant"}``.
         model_vocab_size: Rows of the model's embedding, which may exceed the vocabulary (padding).
+        redact: No text of the rollout leaves the verdict: findings and drawings hold ids and lengths only.
+        findings: What is wrong with the row as a record, beyond its ids; `Check.findings` has them too.
+        realised: What the trainer scored, against what was sampled; None where the record does not say.
     """
 
     owner_names: Mapping[int, str]
     model_vocab_size: int | None = None
+    redact: bool = False
+    findings: tuple[Finding, ...] = ()
+    realised: Realised | None = None
 
     @classmethod
     def of(cls, owner_names: Mapping[int, str] | Sequence[str] | None, model_vocab_size: int | None) -> RowContext:
@@ -228,6 +237,17 @@ class Check:
         start, stop = self._tokens
         return self.mask if self._batch.owners is None else self._batch.owners[start:stop]
 
+    @lazy
+    def owner_masks(self) -> dict[int, tuple[int, ...]]:
+        """Owner to the mask values of its tokens, ascending; no values without a mask, no owners without either."""
+        owners, mask = self.owners, self.mask
+        if owners is None:
+            return {}
+        known = np.zeros(len(owners), np.uint8) if mask is None else mask
+        there = np.bincount(owners.astype(np.int64) * 2 + known, minlength=512).reshape(256, 2) > 0
+        present = np.flatnonzero(there.any(axis=1)).tolist()
+        return {owner: () if mask is None else tuple(np.flatnonzero(there[owner]).tolist()) for owner in present}
+
     @property
     def has_owners(self) -> bool:
         """Owners were given apart from the mask."""
@@ -305,14 +325,19 @@ class Check:
         return [overflow.get(first + start + i, id_) for i, id_ in enumerate(self.token_ids[start:stop].tolist())]
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
-        """Write ids as quoted, printable pieces of text; an id outside the vocabulary as ``<unknown 99>``."""
+        """Write ids as quoted, printable pieces of text; an id outside the vocabulary as ``<unknown 99>``.
+
+        Of a redacted row each id is written as a number.
+        """
+        if self.context.redact:
+            return list(map(shown, ids))
         surfaces = ((id_, self.tok.token_bytes(id_)) for id_ in ids)
         return [f"<unknown {shown(id_)}>" if data is None else piece(data) for id_, data in surfaces]
 
     def owner_name(self, owner: int) -> str:
         """Write an owner for people: its name, ``owner 3``, or ``mask 1`` where owners are mask values."""
         name = self.context.owner_names.get(owner)
-        if name is not None:
+        if name is not None and (not self.context.redact or name.lower() in _ROLES):
             return inert(name)
         return f"owner {owner}" if self.has_owners else f"mask {owner}"
 
@@ -334,6 +359,16 @@ class Check:
             lost_positions=tuple(columns["pipeline_lost_positions"][lost_start:lost_stop].tolist()),
         )
 
+    @property
+    def realised(self) -> bool | None:
+        """The trainer scored other ids than were sampled; None where the record does not say what it scored."""
+        return None if self.context.realised is None else self.context.realised.kind is not None
+
+    @property
+    def realised_kind(self) -> str | None:
+        """``"retokenized"``, ``"truncated"`` or ``"rewritten"``; None where the ids are the same, or are not known."""
+        return None if self.context.realised is None else self.context.realised.kind
+
     @lazy
     def findings(self) -> tuple[Finding, ...]:
         """Everything to know about the row: what concerns all of it first, then by position."""
@@ -343,7 +378,7 @@ class Check:
 
     def __str__(self) -> str:
         """Tell a person: the verdict, the causes with both lanes, what to do next."""
-        from tito_audit.verdict import described  # noqa: PLC0415 - only people need it
+        from tito_audit.rendering.verdict import described  # noqa: PLC0415 - only people need it
 
         return described(self)
 

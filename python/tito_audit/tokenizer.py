@@ -1,17 +1,16 @@
-"""A tokenizer, from a file, a folder or an object, in the reference engine."""
+"""A loaded tokenizer: what the audit asks, and where it came from."""
 
 from __future__ import annotations
 
 import hashlib
-import os
-import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tito_audit import _core
 from tito_audit.errors import TokenizerError, TokenizerWarning
 from tito_audit.lazy import lazy
+from tito_audit.loading.control import ControlIds, of_files
 from tito_audit.printable import inert
 from tito_audit.records import shown, to_ids
 
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-TOKENIZER_FILE = "tokenizer.json"
-CONFIG_FILE = "tokenizer_config.json"
+    from tito_audit.loading.python_engine import PythonEngine
+
 _ID_LIMIT = 1 << 32
 
 
@@ -30,21 +29,33 @@ class Tokenizer:
     Immutable; threads may share it, and it survives pickling into another process (its bytes travel along).
 
     Attributes:
-        source: Where it came from: the path of the ``tokenizer.json``, or the type of the object.
-        sha256: Hex digest of the bytes of the ``tokenizer.json`` (of the serialised object).
+        source: Where it came from: the path of the file, the hub id with its commit, or the type of the object.
+        sha256: Hex digest of the bytes of the ``tokenizer.json`` (of the serialised or converted object; of what
+            identifies an object of Python: its type and its vocabulary).
         core: The engine itself.
     """
 
+    core: _core.Tokenizer | PythonEngine
+
     def __init__(
-        self, data: bytes, source: str, *, encode_special_tokens: bool = False, ignore_dropout: bool = False
+        self,
+        data: bytes | PythonEngine,
+        source: str,
+        *,
+        encode_special_tokens: bool = False,
+        ignore_dropout: bool = False,
+        folder: Path | None = None,
+        control: ControlIds | None = None,
     ) -> None:
         """Load a serialised tokenizer; `load_tokenizer` is the friendlier way.
 
         Args:
-            data: Content of a ``tokenizer.json``.
+            data: Content of a ``tokenizer.json``, or the engine around an object of Python.
             source: Name for reports.
             encode_special_tokens: Encode the text of special tokens as ordinary text.
             ignore_dropout: Audit a model that has ``dropout`` as if it had none.
+            folder: Where configs that name control tokens lie, if anywhere.
+            control: The control ids, where they are known already.
 
         Raises:
             TokenizerError: The reference cannot load the data, or it has ``dropout`` and that is not ignored.
@@ -52,7 +63,13 @@ class Tokenizer:
         self._data = data
         self._encode_special_tokens = encode_special_tokens
         self._ignore_dropout = ignore_dropout
+        self._folder = folder
+        self._control = control
         self.source = source
+        if not isinstance(data, bytes):
+            self.sha256 = data.sha256
+            self.core = data
+            return
         self.sha256 = hashlib.sha256(data).hexdigest()
         try:
             self.core = _core.Tokenizer.from_json(
@@ -62,13 +79,18 @@ class Tokenizer:
             raise TokenizerError(f"{inert(source)}: {inert(str(error))}") from error
 
     @property
+    def engine(self) -> Literal["reference", "python"]:
+        """Who judges: ``"reference"``, the Rust crate, or ``"python"``, the object itself, row by row and slowly."""
+        return "reference" if isinstance(self.core, _core.Tokenizer) else "python"
+
+    @property
     def vocab_size(self) -> int:
-        """Number of ids, added tokens included."""
+        """Number of ids, added tokens included; 0 for an object of Python that does not tell."""
         return self.core.vocab_size
 
     @property
     def model(self) -> str:
-        """Kind of model: ``"BPE"``, ``"Unigram"``, ``"WordPiece"`` or ``"WordLevel"``."""
+        """Kind of model: ``"BPE"``, ``"Unigram"``, ``"WordPiece"`` or ``"WordLevel"``; of an object its type's name."""
         return self.core.model
 
     @property
@@ -81,9 +103,46 @@ class Tokenizer:
         """Ids of the special added tokens (control tokens)."""
         return frozenset(id_ for id_, _, special in self.core.added_tokens if special)
 
+    @lazy
+    def control(self) -> ControlIds:
+        """Control ids: from the configs beside the file, its post-processor, or the object; empty where unknown."""
+        if self._control is not None or not isinstance(self._data, bytes):
+            return self._control or ControlIds()
+        return of_files(self._data, self._folder, self._id_of)
+
+    @lazy
+    def fingerprint(self) -> dict[str, str]:
+        """Component to hash of what it means: normalizer, pre_tokenizer, model, added_tokens, decoder, probe.
+
+        Of an object of Python: model (its ``sha256``), added_tokens and probe. `fingerprint.differing` compares two.
+
+        Raises:
+            TokenizerError: The tokenizer cannot encode the probe.
+        """
+        from tito_audit.loading import fingerprint  # noqa: PLC0415 - few ask for it
+
+        if isinstance(self._data, bytes):
+            return fingerprint.of_serialised(
+                self._data, self.reference, encode_special_tokens=self._encode_special_tokens
+            )
+        return fingerprint.of_object(self._data)
+
     @property
+    def reference(self) -> _core.Tokenizer:
+        """The reference engine.
+
+        Raises:
+            TokenizerError: An object of Python judges itself.
+        """
+        if isinstance(self.core, _core.Tokenizer):
+            return self.core
+        raise TokenizerError(f"{inert(self.source)} is not in the reference engine: load it from a tokenizer.json")
+
+    @lazy
     def skew(self) -> str | None:
         """What to know where the installed ``tokenizers`` wheel is of another minor version (TITO003), else None."""
+        if self.engine == "python":
+            return None
         from importlib import metadata  # noqa: PLC0415 - 10 ms that only this question needs
 
         try:
@@ -123,25 +182,49 @@ class Tokenizer:
         return f"<Tokenizer {inert(self.source)} {self.model} {self.vocab_size:,} ids sha256:{self.sha256[:8]}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Rebuild from the bytes: the engine itself does not travel."""
-        return _rebuild, (self._data, self.source, self._encode_special_tokens, self._ignore_dropout)
+        """Rebuild from the bytes: the engine itself does not travel, nor do the files beside them."""
+        return _rebuild, (self._data, self.source, self._encode_special_tokens, self._ignore_dropout, self.control)
+
+    def _id_of(self, text: str) -> int | None:
+        """Id of the token that is spelled like a text, None where there is none."""
+        for id_, content, _ in self.core.added_tokens:
+            if content == text:
+                return id_
+        try:
+            ids = self.core.encode(text).tolist()
+        except (TokenizerError, UnicodeEncodeError):  # JSON may hold half a surrogate pair
+            return None
+        return ids[0] if len(ids) == 1 and self.core.token_bytes(ids[0]) == text.encode() else None
 
 
-def load_tokenizer(source: object, *, ignore_dropout: bool = False) -> Tokenizer:
-    """Load a tokenizer into the reference engine (the Rust ``tokenizers`` crate).
+def load_tokenizer(source: object, *, revision: str | None = None, ignore_dropout: bool = False) -> Tokenizer:
+    """Load a tokenizer into the reference engine (the Rust ``tokenizers`` crate), or wrap an object that has its own.
 
     Truncation and padding are cleared, since no audit wants them; `Tokenizer.changed` names what was. Where a
-    ``tokenizer_config.json`` lies beside the file and switches ``clean_up_tokenization_spaces`` on, a
-    `TokenizerWarning` says what that does to decoded text.
+    ``tokenizer_config.json`` or the object switches ``clean_up_tokenization_spaces`` on, a `TokenizerWarning` says what
+    that does to decoded text. What is converted (tiktoken, SentencePiece) is compared with its original on hundreds of
+    texts and id sequences, and refused where it differs.
 
     Args:
-        source: Path of a ``tokenizer.json``, a folder that holds one, or a ``tokenizers.Tokenizer`` (its
-            ``encode_special_tokens`` is kept, which its own serialisation drops).
+        source: One of
+
+            - the path of a ``tokenizer.json``, or a folder that holds one;
+            - a hub id such as ``"Qwen/Qwen3-8B"``: a string that is no existing path;
+            - a ``tokenizers.Tokenizer``, or a fast tokenizer of ``transformers``; what serialising drops is kept
+              (``encode_special_tokens``, ``split_special_tokens``);
+            - a ``tiktoken.Encoding``, or the path of a file of ranks that is known (``cl100k_base.tiktoken``). Special
+              tokens are encoded as such, as ``allowed_special="all"`` does;
+            - the path of a SentencePiece ``tokenizer.model`` (extra ``hf``);
+            - any object with ``encode(text)`` and ``decode(ids)``: it answers itself, row by row and slowly, and a
+              `TokenizerWarning` says what such an audit lacks;
+            - what `load_tokenizer` has returned, which comes back as it is.
+        revision: Branch, tag or commit of a hub id.
         ignore_dropout: Audit a model that has ``dropout`` as if it had none. Encoding with dropout is random, so
             there is no answer otherwise.
 
     Raises:
-        TokenizerError: No tokenizer there, the reference cannot load it, or it has ``dropout``.
+        TokenizerError: No tokenizer there, the reference cannot load it, it has ``dropout``, its conversion differs
+            from it, or a package that reads it is missing.
 
     Example:
         >>> import tito_audit as tito
@@ -149,36 +232,14 @@ def load_tokenizer(source: object, *, ignore_dropout: bool = False) -> Tokenizer
         >>> tito.load_tokenizer(Tokenizer(models.BPE({"a": 0, "aa": 1}, [("a", "a")]))).vocab_size
         2
     """
-    if isinstance(source, str | os.PathLike):
-        path = _file(Path(source))
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise TokenizerError(f"{inert(str(path))}: cannot be read ({error.strerror})") from error
-        _warn_of_cleanup(path.with_name(CONFIG_FILE))
-        return Tokenizer(data, str(path), ignore_dropout=ignore_dropout)
-    # An object of that type can only exist once its package is imported, so nothing is imported to ask.
-    wheel = sys.modules.get("tokenizers")
-    if wheel is not None and isinstance(source, wheel.Tokenizer):
-        try:
-            data = source.to_str().encode()
-        except Exception as error:  # the wheel raises no narrower type
-            raise TokenizerError(
-                f"{shown(source)}: cannot be serialised ({inert(str(error))}): a custom component written in Python "
-                "(normalizer, pre-tokenizer, decoder) exists in this process only; put components of the tokenizers "
-                "package in its place and load again"
-            ) from error
-        return Tokenizer(
-            data,
-            f"{type(source).__module__}.{type(source).__qualname__}",
-            encode_special_tokens=bool(source.encode_special_tokens),
-            ignore_dropout=ignore_dropout,
-        )
-    hint = "; pass its .backend_tokenizer" if hasattr(source, "backend_tokenizer") else ""
-    raise TokenizerError(
-        f"no tokenizer in {shown(source)}{hint} (accepted: the path of a {TOKENIZER_FILE}, a folder that holds one, "
-        "a tokenizers.Tokenizer)"
-    )
+    if isinstance(source, Tokenizer):
+        return source
+    from tito_audit.loading import dispatch as loading  # noqa: PLC0415 - it makes what is defined here
+
+    tokenizer, warning = loading.load(source, revision=revision, ignore_dropout=ignore_dropout)
+    if warning is not None:
+        warnings.warn(warning, TokenizerWarning, stacklevel=2)
+    return tokenizer
 
 
 def version_skew(installed: str, linked: str) -> str | None:
@@ -198,43 +259,17 @@ def engine_of(tok: object) -> Tokenizer:
     raise TokenizerError(f"no loaded tokenizer: {shown(tok)}; pass what load_tokenizer returns")
 
 
-def _rebuild(data: bytes, source: str, encode_special_tokens: bool, ignore_dropout: bool) -> Tokenizer:  # noqa: FBT001
-    return Tokenizer(data, source, encode_special_tokens=encode_special_tokens, ignore_dropout=ignore_dropout)
-
-
-def _file(path: Path) -> Path:
-    """Return the ``tokenizer.json`` that a path stands for."""
-    name = inert(str(path))
-    if path.is_dir():
-        inside = path / TOKENIZER_FILE
-        if inside.is_file():
-            return inside
-        found = ", ".join(sorted(inert(entry.name) for entry in path.iterdir())[:10]) or "nothing"
-        raise TokenizerError(
-            f"{name}: the folder holds no {TOKENIZER_FILE} (found: {found}); a fast tokenizer writes one with "
-            "save_pretrained"
-        )
-    if not path.exists():
-        raise TokenizerError(
-            f"{name}: no such file or folder (nothing is downloaded: for a model of a hub pass its local folder, or "
-            "tokenizers.Tokenizer.from_pretrained)"
-        )
-    return path
-
-
-def _warn_of_cleanup(config: Path) -> None:
-    import json  # noqa: PLC0415 - only a file on disk has a config beside it
-
-    try:
-        settings = json.loads(config.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return  # No config, or none that transformers could read either.
-    if isinstance(settings, dict) and settings.get("clean_up_tokenization_spaces") is True:
-        warnings.warn(
-            f"{inert(str(config))} switches clean_up_tokenization_spaces on: transformers then removes spaces before "
-            "punctuation when it decodes, and the text no longer encodes to the sampled ids. drifted counts a plain "
-            "decode; to measure that pipeline too: clean_up_tokenization_spaces=True, on the command line "
-            "--clean-up-tokenization-spaces",
-            TokenizerWarning,
-            stacklevel=3,
-        )
+def _rebuild(
+    data: bytes | PythonEngine,
+    source: str,
+    encode_special_tokens: bool,  # noqa: FBT001 - pickle passes by place
+    ignore_dropout: bool,  # noqa: FBT001 - as above
+    control: ControlIds,
+) -> Tokenizer:
+    return Tokenizer(
+        data,
+        source,
+        encode_special_tokens=encode_special_tokens,
+        ignore_dropout=ignore_dropout,
+        control=control,
+    )

@@ -1,0 +1,169 @@
+"""Rows to batches: ragged arrays of a bounded size, and the verdicts on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tito_audit.auditing.batch_counts import turns_of_mask
+from tito_audit.batch import Batch
+from tito_audit.check import check_batch
+from tito_audit.ragged import ReadRows
+from tito_audit.reading.row import Row
+from tito_audit.realised import RealisedBatch, compare_trained
+from tito_audit.records import ReadIds
+from tito_audit.tokenizer import Tokenizer
+
+_T = TypeVar("_T", bound=np.generic)
+
+_MOST_TOKENS = 1 << 17
+"""Tokens per thread after which a batch is closed: well below a second of work, which is what an interrupt loses."""
+_MOST_THREADS = 16
+"""Threads that a batch grows with. With all its columns the largest takes some 100 MB."""
+_MOST_ROWS = 1 << 16
+
+
+class Verdicts(NamedTuple):
+    """What the core says about rows of one layout.
+
+    Attributes:
+        batch: The verdicts.
+        turns: Turn of each token (-1 outside): runs of mask 1 where the rows have no turns of their own, None where
+            they have no mask either.
+    """
+
+    batch: Batch
+    turns: NDArray[np.int32] | None
+
+
+def grouped(rows: Iterable[Row], *, threads: int = 1) -> Iterator[list[Row]]:
+    """Put rows together that all have, or all lack, a mask, owners and turns; skipped rows go along.
+
+    Args:
+        rows: The rows.
+        threads: Size of the pool that a group has to keep busy.
+    """
+    most_tokens = _MOST_TOKENS * min(threads, _MOST_THREADS)
+    group: list[Row] = []
+    layout: tuple[bool, ...] | None = None
+    tokens = 0
+    for row in rows:
+        if row.ids is not None:
+            own = (row.mask is None, row.owners is None, row.turns is None)
+            if layout not in (None, own):
+                yield group
+                group, tokens = [], 0
+            layout = own
+            tokens += len(row.ids)
+        group.append(row)
+        if tokens >= most_tokens or len(group) >= _MOST_ROWS:
+            yield group
+            group, layout, tokens = [], None, 0
+    if group:
+        yield group
+
+
+def check_rows(
+    rows: Sequence[Row],
+    tok: Tokenizer,
+    *,
+    threads: int,
+    skip_special_tokens: bool,
+    clean_up_tokenization_spaces: bool,
+) -> Verdicts:
+    """Judge rows of one layout, none of them skipped.
+
+    Args:
+        rows: At least one row.
+        tok: The tokenizer.
+        threads: Size of the pool.
+        skip_special_tokens: Also measure a pipeline that decodes so.
+        clean_up_tokenization_spaces: Likewise.
+    """
+    ids = [row.ids for row in rows if row.ids is not None]
+    offsets = np.concatenate([[0], np.cumsum([len(each) for each in ids], dtype=np.int64)])
+    mask = _flat([row.mask for row in rows])
+    owners = _flat([row.owners for row in rows])
+    turns = _flat([row.turns for row in rows])
+    # Integers that no array can hold travel as objects; next to no dataset has one.
+    overflowing = any(row.overflow for row in rows)
+    batch = check_batch(
+        [_as_objects(row) for row in rows] if overflowing else (np.concatenate(ids), offsets),
+        tok,
+        mask=None if mask is None else (mask, offsets),
+        owners=None if owners is None else (owners, offsets),
+        joins=np.array([row.prompt for row in rows], dtype=np.int64),
+        row_start=np.array([row.context_unknown for row in rows], dtype=np.bool_),
+        threads=threads,
+        skip_special_tokens=skip_special_tokens,
+        clean_up_tokenization_spaces=clean_up_tokenization_spaces,
+    )
+    if turns is None and mask is not None:
+        turns = turns_of_mask(mask, offsets)
+    return Verdicts(batch, turns)
+
+
+class Trained(NamedTuple):
+    """What was trained in some of the rows, those that say so and are alike in having a mask for it or not.
+
+    Attributes:
+        indices: Which of the rows.
+        batch: What the trainer scored in them, against what was sampled.
+    """
+
+    indices: NDArray[np.int64]
+    batch: RealisedBatch
+
+
+def check_trained(rows: Sequence[Row], tok: Tokenizer, *, threads: int) -> list[Trained]:
+    """Compare what was trained with what was sampled.
+
+    Args:
+        rows: Rows of one layout, none of them skipped.
+        tok: The tokenizer.
+        threads: Size of the pool.
+    """
+    parts = []
+    for masked in (False, True):
+        indices = [
+            index
+            for index, row in enumerate(rows)
+            if row.train_ids is not None and (row.train_mask is not None) == masked
+        ]
+        if indices:
+            chosen = [rows[index] for index in indices]
+            batch = compare_trained(
+                _end_to_end([ReadIds(row.ids, dict(row.overflow)) for row in chosen if row.ids is not None]),
+                _end_to_end([row.train_ids for row in chosen if row.train_ids is not None]),
+                tok,
+                mask=_flat([row.mask for row in chosen]),
+                train_mask=_flat([row.train_mask for row in chosen]),
+                threads=threads,
+            )
+            parts.append(Trained(np.array(indices, dtype=np.int64), batch))
+    return parts
+
+
+def _end_to_end(rows: Sequence[ReadIds]) -> ReadRows:
+    offsets = np.concatenate([[0], np.cumsum([len(row.ids) for row in rows], dtype=np.int64)])
+    overflow = {
+        int(start) + position: value
+        for start, row in zip(offsets, rows, strict=False)
+        for position, value in row.overflow.items()
+    }
+    return ReadRows(np.concatenate([row.ids for row in rows]), offsets, overflow)
+
+
+def _flat(parts: Sequence[NDArray[_T] | None]) -> NDArray[_T] | None:
+    present = [part for part in parts if part is not None]
+    return np.concatenate(present) if present else None
+
+
+def _as_objects(row: Row) -> list[int]:
+    ids: list[int] = [] if row.ids is None else row.ids.tolist()
+    for position, value in row.overflow.items():
+        ids[position] = value
+    return ids

@@ -1,0 +1,55 @@
+"""Which codes an audit reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tito_audit.records import shown
+from tito_audit.rules import RULES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Codes by their beginnings, as in ruff: ``TITO1`` stands for every code of that family.
+
+    Attributes:
+        select: Only these are reported; empty: all.
+        ignore: These are not reported, even if selected.
+    """
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, select: Iterable[str] = (), ignore: Iterable[str] = ()) -> Selection:
+        """Read two lists of codes, names of rules, or beginnings of codes.
+
+        Raises:
+            ValueError: One of them stands for no rule.
+        """
+        return cls(select=tuple(map(_prefix, select)), ignore=tuple(map(_prefix, ignore)))
+
+    def takes(self, code: str) -> bool:
+        """Whether findings of a code are reported."""
+        return (not self.select or code.startswith(self.select)) and not code.startswith(self.ignore)
+
+
+def code_of(name: str) -> str:
+    """Return the code that a code or the name of a rule stands for, in any case.
+
+    Raises:
+        ValueError: There is no such rule.
+    """
+    wanted = name.strip()
+    for code, rule in RULES.items():
+        if wanted.upper() == code or wanted.lower() == rule.name:
+            return code
+    raise ValueError(f"there is no code {shown(name)} (tito-audit explain lists them)")
+
+
+def _prefix(name: str) -> str:
+    prefix = name.strip().upper()
+    if prefix and any(code.startswith(prefix) for code in RULES):
+        return prefix
+    return code_of(name)

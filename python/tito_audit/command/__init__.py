@@ -1,0 +1,1 @@
+"""What the command line needs beside the audit: options, configuration, streams."""

@@ -1,0 +1,1 @@
+"""Tokenizers of every kind, made into one that the reference engine runs."""

@@ -1,0 +1,1 @@
+"""From files and records to rows: what is read, how it is laid out, and what is wrong with it as a record."""

@@ -1,0 +1,1 @@
+"""Reports and verdicts for people: nothing is computed here, and every text is safe to print."""

@@ -1,0 +1,341 @@
+"""What the command does with what it found: filter, gate, copy, add up, show, explain."""
+
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tiny import bpe
+from tito_audit.cli import main
+from tito_audit.report import Report
+
+B, T, A, X, AA, E = range(6)
+DRIFTS = {"id": "drifts", "token_ids": [B, T, A, A, X], "mask": [1, 0, 0, 1, 1]}
+CLEAN = {"id": "clean", "token_ids": [X], "mask": [1]}
+BAD = {"id": "bad", "token_ids": [1.5], "mask": [1]}
+TRAINED = {"id": "trained", "token_ids": [A, A], "mask": [1, 1], "train_ids": [AA]}
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
+    bpe(["b", "T", "a", "x", "aa"], [("a", "a")], special=["<e>"]).save(str(path))
+    return str(path)
+
+
+def write(path: Path, *records: Any) -> str:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return str(path)
+
+
+def check(capsys: Capture, *args: str) -> dict[str, Any]:
+    main(["check", *args, "--output-format", "json"])
+    made: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return made
+
+
+def test_codes_are_selected_and_ignored(tokenizer: str, tmp_path: Path, capsys: Capture) -> None:
+    path = write(tmp_path / "r.jsonl", DRIFTS, BAD)
+    every = set(check(capsys, path, "-t", tokenizer)["statistics"]["by_code"])
+    assert every == {"TITO001", "TITO101", "TITO301"}
+    chosen = check(capsys, path, "-t", tokenizer, "--select", "TITO1,TITO3", "--ignore", "straddling-token")
+    assert set(chosen["statistics"]["by_code"]) == {"TITO101"}
+    assert {found["code"] for found in chosen["findings"]} == {"TITO101"}
+    assert chosen["statistics"]["rows_skipped"] == 1, "what is not reported still happened"
+    assert main(["check", path, "-t", tokenizer, "--ignore", "TITO001", "-q"]) == 0
+    assert main(["check", path, "-t", tokenizer, "--ignore", "TITO9"]) == 2
+    assert "there is no code 'TITO9'" in capsys.readouterr().err
+
+
+def test_drift_that_is_ignored_does_not_fail(tokenizer: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "r.jsonl", DRIFTS)
+    assert main(["check", path, "-t", tokenizer, "--fail-on", "drift"]) == 1
+    assert main(["check", path, "-t", tokenizer, "--fail-on", "drift", "--ignore", "TITO101"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("rates", "code"), [([], 1), (["TITO001=0.5"], 0), (["TITO001=0.4"], 1), (["unreadable-record=1", "merge=0"], 1)]
+)
+def test_a_share_of_rows_may_have_a_code(tokenizer: str, tmp_path: Path, rates: list[str], code: int) -> None:
+    path = write(tmp_path / "r.jsonl", DRIFTS, BAD)
+    options = [word for rate in rates for word in ("--max-rate", rate)]
+    assert main(["check", path, "-t", tokenizer, *options]) == code
+
+
+@pytest.mark.parametrize("rate", ["TITO001", "TITO001=x", "TITO001=2", "TITO999=0.1"])
+def test_a_rate_without_meaning_is_a_usage_error(tokenizer: str, tmp_path: Path, capsys: Capture, rate: str) -> None:
+    assert main(["check", write(tmp_path / "r.jsonl", CLEAN), "-t", tokenizer, "--max-rate", rate]) == 2
+    captured = capsys.readouterr()
+    assert rate.partition("=")[0] in captured.err
+    assert not captured.out
+
+
+def test_a_baseline_lets_known_rewrites_pass_and_new_ones_fail(tokenizer: str, tmp_path: Path, capsys: Capture) -> None:
+    known, baseline = write(tmp_path / "r.jsonl", DRIFTS), str(tmp_path / "baseline.json")
+    gate = ["-t", tokenizer, "--fail-on", "drift"]
+    assert main(["check", known, *gate, "--write-baseline", baseline]) == 1
+    other_row = write(tmp_path / "other.jsonl", {"token_ids": [X, A, A], "mask": [0, 1, 1]})
+    assert main(["check", known, other_row, *gate, "--baseline", baseline]) == 0
+    new = write(tmp_path / "new.jsonl", {"token_ids": [A, A, A], "mask": [1, 1, 1]}, {"token_ids": [E, 9]})
+    capsys.readouterr()
+    made = check(capsys, known, new, *gate, "--baseline", baseline, "--ignore", "TITO005")
+    assert made["statistics"]["by_code"]["TITO101"]["rows"] == 2
+    assert "TITO101" not in [found["code"] for found in made["findings"] if found["source"] == known]
+    tok2 = str(tmp_path / "t.json")
+    bpe(["b", "T", "a", "x", "aa"], [("a", "a")]).save(tok2)
+    assert main(["check", known, "-t", tok2, "--baseline", baseline]) == 2
+    assert "another tokenizer" in capsys.readouterr().err
+
+
+def test_every_row_is_written(tokenizer: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "r.jsonl", DRIFTS, BAD, CLEAN, TRAINED)
+    out = tmp_path / "rows.jsonl"
+    options = ["--rows-out", str(out), "--max-findings", "1"]
+    assert main(["check", path, "-t", tokenizer, *options]) == 1
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(row["row"], row["id"], row["codes"]) for row in rows] == [
+        (1, "drifts", ["TITO101", "TITO301"]),
+        (2, "bad", ["TITO001"]),
+        (3, "clean", []),
+        (4, "trained", ["TITO101", "TITO110"]),
+    ]
+    assert rows[0] == {
+        "source": path,
+        "row": 1,
+        "id": "drifts",
+        "tokens": 5,
+        "trainable_tokens": 3,
+        "drifted": True,
+        "artefact": False,
+        "silent": False,
+        "first_diff": 2,
+        "realised": None,
+        "realised_kind": None,
+        "straddling_tokens": 1,
+        "drift_tokens": 2,
+        "drift_trainable_tokens": 1,
+        "codes": ["TITO101", "TITO301"],
+        "engine": "reference",
+    }
+    assert rows[1]["tokens"] is None
+    assert (rows[3]["realised"], rows[3]["realised_kind"]) == (True, "retokenized")
+
+
+LINES = st.lists(
+    st.sampled_from(
+        [
+            json.dumps(CLEAN).encode(),
+            json.dumps(DRIFTS).encode(),
+            json.dumps(BAD).encode(),
+            json.dumps(TRAINED).encode(),
+            b'{"token_ids": [3],  "mask":[1], "text": "\xc3\xa9 \\u00e9"} \r',
+            b'{"token_ids": [3',
+            b"\xff",
+            b"",
+        ]
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(LINES, st.booleans(), st.sampled_from(["realised", "drift", "never"]))
+def test_a_clean_copy_and_what_was_dropped_are_all_rows(
+    tokenizer: str,
+    tmp_path_factory: pytest.TempPathFactory,
+    lines: list[bytes],
+    last_break: bool,  # noqa: FBT001
+    fail_on: str,
+) -> None:
+    folder = tmp_path_factory.mktemp("clean")
+    path, clean, rows = folder / "r.jsonl", folder / "clean.jsonl", folder / "rows.jsonl"
+    path.write_bytes(b"\n".join(lines) + (b"\n" if last_break else b""))
+    bar = ["-t", tokenizer, "--fail-on", fail_on, "-q"]
+    main(["check", str(path), *bar, "--write-clean", str(clean), "--rows-out", str(rows)])
+    if not rows.exists() or not clean.exists():  # a file without any record is refused as a whole
+        return
+    by_number = dict(enumerate(path.read_bytes().splitlines(keepends=True), start=1))
+    outcomes = [json.loads(line) for line in rows.read_text().splitlines()]
+    kept, at = clean.read_bytes(), 0
+    dropped = 0
+    for outcome in outcomes:
+        line = by_number[outcome["row"]]
+        if kept.startswith(line, at) and not _over(outcome, fail_on):
+            at += len(line)
+        else:
+            assert _over(outcome, fail_on)
+            dropped += 1
+    assert at == len(kept)
+    if kept.strip() and fail_on != "never":
+        assert main(["check", str(clean), *bar]) == 0
+
+
+def _over(outcome: dict[str, Any], fail_on: str) -> bool:
+    if fail_on == "never":
+        return False
+    return bool({"TITO001", "TITO110"} & set(outcome["codes"])) or (fail_on == "drift" and bool(outcome["drifted"]))
+
+
+def test_results_never_replace_what_is_read_or_each_other(tokenizer: str, tmp_path: Path, capsys: Capture) -> None:
+    path = write(tmp_path / "r.jsonl", CLEAN)
+    before = Path(path).read_bytes()
+    for option in ("--rows-out", "--write-clean", "--write-baseline"):
+        assert main(["check", path, "-t", tokenizer, option, path]) == 2
+    assert Path(path).read_bytes() == before
+    same = str(tmp_path / "same")
+    assert main(["check", path, "-t", tokenizer, "--rows-out", same, "--write-clean", same]) == 2
+    assert "it is both --rows-out and --write-clean" in capsys.readouterr().err
+    assert not Path(same).exists()
+
+
+def test_only_some_rows(tokenizer: str, tmp_path: Path, capsys: Capture) -> None:
+    path = write(tmp_path / "r.jsonl", *[CLEAN] * 30)
+    assert check(capsys, path, "-t", tokenizer, "--limit", "7")["statistics"]["rows"] == 7
+    made = check(capsys, path, "-t", tokenizer, "--sample", "5", "--seed", "3")
+    assert made["statistics"]["rows"] == 5
+    assert any("drawn at random with seed 3" in note for note in made["notes"])
+    assert main(["check", path, "-t", tokenizer, "--limit", "7", "-q"]) == 0
+
+
+def test_reports_of_parts_add_up_to_that_of_the_whole(tokenizer: str, tmp_path: Path, capsys: Capture) -> None:
+    files = [
+        write(tmp_path / "a.jsonl", DRIFTS, BAD, TRAINED),
+        write(tmp_path / "b.jsonl", CLEAN, {"token_ids": [A, A, A]}),
+        write(tmp_path / "c.jsonl", {"text": "none"}),
+    ]
+    parts = []
+    for path in files:
+        parts.append(f"{path}.json")
+        main(["check", path, "-t", tokenizer, "--output-format", "json", "-o", parts[-1]])
+    capsys.readouterr()
+    whole = check(capsys, *files, "-t", tokenizer)
+    assert main(["merge", *reversed(parts), "--output-format", "json"]) == 2
+    merged = json.loads(capsys.readouterr().out)
+    assert merged | {"timing": None} == whole | {"timing": None}
+    assert main(["merge", *parts[:1], "--fail-on", "never"]) == 0
+    assert main(["merge", parts[1], files[0]]) == 2
+    assert "no JSON" in capsys.readouterr().err
+
+
+def test_reports_of_two_tokenizers_do_not_add_up(tokenizer: str, tmp_path: Path, capsys: Capture) -> None:
+    other = str(tmp_path / "t.json")
+    bpe(["b", "T", "a", "x"], []).save(other)
+    parts = []
+    for number, tok in enumerate((tokenizer, other)):
+        parts.append(str(tmp_path / f"{number}.json"))
+        main(["check", write(tmp_path / "r.jsonl", CLEAN), "-t", tok, "--output-format", "json", "-o", parts[-1]])
+    assert main(["merge", *parts]) == 2
+    assert "different tokenizers" in capsys.readouterr().err
+
+
+def test_one_row_is_shown(tokenizer: str, tmp_path: Path, capsys: Capture) -> None:
+    path = write(tmp_path / "r.jsonl", CLEAN, DRIFTS, BAD)
+    assert main(["show", path, "--row", "2", "-t", tokenizer]) == 0
+    out = capsys.readouterr().out
+    assert "id drifts" in out
+    assert '[ "aa" ]' in out
+    assert main(["show", path, "--row", "3", "-t", tokenizer]) == 0
+    assert "1.5 at position 0 is no integer" in capsys.readouterr().out
+    assert main(["show", path, "--row", "4", "-t", tokenizer]) == 2
+    assert "there is no row 4 (the last is 3)" in capsys.readouterr().err
+
+
+def test_codes_are_explained(capsys: Capture) -> None:
+    assert main(["explain"]) == 0
+    assert capsys.readouterr().out.count("TITO") > 20
+    assert main(["explain", "TITO101", "silent-nothing"]) == 2
+    captured = capsys.readouterr()
+    assert "silent-nothing" in captured.err
+    assert main(["explain", "tito101"]) == 0
+    assert capsys.readouterr().out.startswith("TITO101 merge")
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_rows_from_stdin(
+    tokenizer: str,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+    compressed: bool,  # noqa: FBT001
+) -> None:
+    content = "".join(json.dumps(row) + "\n" for row in (CLEAN, DRIFTS)).encode()
+    raw = io.BytesIO(gzip.compress(content) if compressed else content)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(raw))
+    assert check(capsys, "-", "-t", tokenizer)["statistics"]["drift_rows"] == 1
+
+
+SECRET = "xbTxTbxxbT"  # noqa: S105 - planted
+
+
+@pytest.mark.parametrize("command", ["text", "concise", "json", "jsonl", "show", "rows", "quiet", "failing"])
+def test_a_redacted_output_has_no_text_of_the_rollout(
+    tokenizer: str, tmp_path: Path, capsys: Capture, command: str
+) -> None:
+    """A secret in the decoded text, in the text beside it, and where ids, masks and names should be."""
+    secret = [X, B, T, X, T, B, X, X, B, T]
+    rows = [
+        {"id": f"no name: {SECRET}", "token_ids": [A, A, *secret, A, A], "mask": [0, *[1] * 12, 0], "text": SECRET},
+        {"token_ids": [SECRET], "mask": [1]},
+        {"token_ids": [X], "mask": SECRET},
+        {"token_ids": [X], "mask": [1], "logprobs": [SECRET]},
+        {"token_ids": [X], "mask": [1], "turns": [{"role": SECRET, "start": 0, "end": 9}]},
+        {"token_ids": [A, *secret], "mask": [1] * 11, "train_ids": [A, A, *secret]},
+        SECRET,
+    ]
+    path = write(tmp_path / "r.jsonl", *rows)
+    with Path(path).open("a") as file:
+        file.write(f'{{"token_ids": [1, "{SECRET}\n{SECRET}\n')
+    out = tmp_path / "rows.jsonl"
+    if command == "show":
+        for number in range(1, 10):
+            main(["show", path, "--row", str(number), "-t", tokenizer, "--redact"])
+    elif command == "rows":
+        main(["check", path, "-t", tokenizer, "--redact", "--rows-out", str(out)])
+    elif command == "quiet":
+        main(["check", path, "-t", tokenizer, "--redact", "-q"])
+    elif command == "failing":
+        bad = tmp_path / "bad.jsonl"
+        bad.write_text(f"{SECRET}\n")
+        main(["check", str(bad), "-t", tokenizer, "--redact"])
+    else:
+        main(["check", path, "-t", tokenizer, "--redact", "--output-format", command])
+    captured = capsys.readouterr()
+    everything = captured.out + captured.err + (out.read_text() if out.exists() else "")
+    assert everything
+    assert SECRET not in everything
+    assert SECRET[1:-1] not in everything
+
+
+def test_options_stand_in_pyproject(
+    tokenizer: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "r.jsonl", DRIFTS)
+    config = tmp_path / "pyproject.toml"
+    config.write_text(f"[tool.tito_audit]\ntokenizer = {json.dumps(tokenizer)}\nfail-on = 'drift'\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["check", path]) == 1
+    assert main(["check", path, "--fail-on", "never"]) == 0
+    assert main(["show", path, "--row", "1"]) == 0
+    monkeypatch.setenv("TITO_AUDIT_FAIL_ON", "realised")
+    assert main(["check", path]) == 0
+    monkeypatch.delenv("TITO_AUDIT_FAIL_ON")
+    config.write_text(config.read_text() + "ignore = ['merge']\nmax-rate = { TITO301 = 1.0 }\n")
+    assert main(["check", path]) == 0
+    config.write_text("[tool.tito_audit]\nfail_om = 'drift'\n")
+    capsys.readouterr()
+    assert main(["check", path, "-t", tokenizer]) == 2
+    assert "has no option fail_om" in capsys.readouterr().err
+    assert main(["check", "--help"]) == 0
+
+
+def test_a_saved_report_is_the_report(tokenizer: str, tmp_path: Path) -> None:
+    path, saved = write(tmp_path / "r.jsonl", DRIFTS, BAD, TRAINED), tmp_path / "r.json"
+    main(["check", path, "-t", tokenizer, "--output-format", "json", "-o", str(saved)])
+    assert json.loads(Report.load(saved).to_json()) == json.loads(saved.read_text())
