@@ -2,11 +2,13 @@
 
 import json
 import os
+import subprocess
+import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -55,3 +57,38 @@ def texts() -> list[str]:
     paragraphs = (SHARED / "text" / "multilingual.txt").read_text(encoding="utf-8").split("\n\n")
     turns = [turn["text"] for record in rollouts("smollm2")[::20] for turn in record["turns"]]
     return [text for text in [*paragraphs, *turns] if text]
+
+
+class Ran(NamedTuple):
+    """What the command did."""
+
+    code: int
+    out: str
+    err: str
+
+
+def command(*arguments: object, stdin: bytes | None = None, seconds: int = 300) -> Ran:
+    """Run the command as a user does, with nothing set around it."""
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(("TITO_AUDIT", "COLUMNS"))}
+    run = subprocess.run(
+        (sys.executable, "-m", "tito_audit", *map(str, arguments)),
+        capture_output=True,
+        check=False,
+        timeout=seconds,
+        input=stdin or b"",
+        env=plain,
+    )
+    return Ran(run.returncode, run.stdout.decode(), run.stderr.decode())
+
+
+def audited(*arguments: object, name: str = "smollm2", stdin: bytes | None = None) -> tuple[int, dict[str, Any]]:
+    """Run ``check`` with a handed tokenizer; give its exit code and its JSON report."""
+    ran = command("check", *arguments, "-t", tokenizer_path(name), "--output-format", "json", stdin=stdin)
+    report: dict[str, Any] = json.loads(ran.out)
+    return ran.code, report
+
+
+def write_lines(path: Path, records: Iterable[Any]) -> Path:
+    """Write records as JSON Lines."""
+    path.write_text("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records), encoding="utf-8")
+    return path

@@ -1,32 +1,18 @@
 """Single verdicts and figures that must come out on the handed tokenizers and rollouts."""
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
-from count import count
-from shared import NAMES, SHARED, lines, tokenizer, tokenizer_path
+from brute import SAMPLED, SMOLLM2, judged
+from count import by_turn, count
+from shared import NAMES, audited, tokenizer, tokenizer_path
 from tokenizers import Tokenizer
 
 import tito_audit as tito
 from hammer import hammer
-from reference import Reference, drift_spans, straddling
-
-SMOLLM2 = SHARED / "rollouts" / "smollm2"
-
-
-def command(*files: Path) -> tuple[int, dict[str, Any]]:
-    """Run the command as a user does; give its exit code and its report."""
-    arguments = ["check", *map(str, files), "-t", str(tokenizer_path("smollm2")), "--output-format", "json"]
-    run = subprocess.run(
-        (sys.executable, "-m", "tito_audit", *arguments), capture_output=True, check=False, timeout=300
-    )
-    report: dict[str, Any] = json.loads(run.stdout)
-    return run.returncode, report
 
 
 def test_two_newlines_of_gemma3_are_a_merge_and_no_artefact() -> None:
@@ -67,7 +53,7 @@ def test_an_unknown_id_of_qwen3_is_one_span_over_itself() -> None:
 @pytest.mark.parametrize("names", [["rollouts_t0.7.jsonl"], ["rollouts_t1.0.jsonl"], ["*.jsonl"]])
 def test_the_command_counts_what_the_wheel_counts(names: list[str]) -> None:
     files = sorted(path for name in names for path in SMOLLM2.glob(name))
-    code, report = command(*files)
+    code, report = audited(*files)
     statistics = report["statistics"]
     wheel = Tokenizer.from_file(str(tokenizer_path("smollm2")))
     expected = count(wheel, [str(path) for path in files]) | by_brute_force(files)
@@ -77,24 +63,27 @@ def test_the_command_counts_what_the_wheel_counts(names: list[str]) -> None:
     assert report["success"] == (code == 0)
 
 
-def by_brute_force(files: list[Path]) -> dict[str, int]:
-    """The figures that need the axis."""
-    reference = Reference(tokenizer_path("smollm2").read_text(encoding="utf-8"))
+def by_brute_force(files: list[Path]) -> dict[str, Any]:
+    """The figures that need the axis, and those by turn."""
     counts: Counter[str] = Counter()
-    for record in (record for path in files for record in lines(path) if "token_ids" in record):
-        row, mask = reference.judge(record["token_ids"]), record["mask"]
-        spans, found = drift_spans(row), straddling(row, mask, mask)
-        assert spans is not None
-        assert found is not None
-        assert row.decoded is not None
-        inside = [at for span in spans for at in range(span.token_start, span.token_stop)]
-        counts["drift_tokens"] += len(inside)
-        counts["drift_trainable_tokens"] += sum(mask[at] for at in inside)
-        counts["straddling_tokens"] += len(found[0])
-        counts["owner_crossing_tokens"] += found[1]
-        counts["invalid_utf8_rows"] += row.decoded.invalid_utf8
-        counts["artefact_rows"] += row.artefact
-    return dict(counts)
+    drifting: Counter[int] = Counter()
+    trained: Counter[int] = Counter()
+    for each in (each for path in files if path in SAMPLED for each in judged(path.name)):
+        assert each.row.decoded is not None
+        counts["drift_tokens"] += len(each.inside)
+        counts["drift_trainable_tokens"] += each.trained_inside
+        counts["straddling_tokens"] += len(each.straddling)
+        counts["owner_crossing_tokens"] += each.crossing
+        counts["shared_characters"] += each.shared_characters
+        counts["invalid_utf8_rows"] += each.row.decoded.invalid_utf8
+        counts["artefact_rows"] += each.row.artefact
+        drifting.update(each.drifting_turns)
+        trained.update(each.turns[at] for at in each.inside if each.record["mask"][at])
+    turns = [
+        {"turn": turn, **known, "drift_rows": drifting[turn], "drift_trainable_tokens": trained[turn]}
+        for turn, known in by_turn([str(path) for path in files]).items()
+    ]
+    return {**counts, "by_turn": turns}
 
 
 def test_an_array_that_another_thread_keeps_changing_for_thirty_seconds() -> None:

@@ -29,5 +29,18 @@ run 1 "records that are wrong in themselves are over the default bar" \
     tito-audit check examples/out/broken.jsonl "${chat[@]}"
 run 2 "a file without token ids cannot be checked" \
     tito-audit check examples/out/text_only.jsonl "${chat[@]}"
+
+# Realised drift: these rollouts say what the trainer scored, and in some rows it is not what was sampled.
+run 1 "what was trained is not what was sampled: this has happened, it is no exposure" \
+    tito-audit check examples/out/trained.jsonl "${chat[@]}"
+# The report ends with the command that shows its worst rollout: the same one, once more without a terminal.
+read -r -a worst < <(tito-audit check examples/out/trained.jsonl "${chat[@]}" | grep '^ *tito-audit show ')
+run 0 "the worst rollout of that report, turn by turn" "${worst[@]}"
+run 0 "what a code means, and what to do" \
+    tito-audit explain training-ids-differ
+run 1 "the rows under the bar, copied unchanged" \
+    tito-audit check examples/out/trained.jsonl "${chat[@]}" -q --write-clean examples/out/clean.jsonl.gz
+run 0 "the copy passes; compressed files are read as they are" \
+    tito-audit check examples/out/clean.jsonl.gz "${chat[@]}" -q
 run 0 "from Python, where the owners have names: a tool's text was encoded with control tokens in it" \
     python examples/check_row.py examples/out/chat.jsonl control-token-in-tool-text examples/out/chat/tokenizer.json

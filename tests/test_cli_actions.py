@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,7 @@ def test_codes_are_selected_and_ignored(tokenizer: str, tmp_path: Path, capsys: 
     assert chosen["statistics"]["rows_skipped"] == 1, "what is not reported still happened"
     assert main(["check", path, "-t", tokenizer, "--ignore", "TITO001", "-q"]) == 0
     assert main(["check", path, "-t", tokenizer, "--ignore", "TITO9"]) == 2
-    assert "there is no code 'TITO9'" in capsys.readouterr().err
+    assert "there is no finding 'TITO9'" in capsys.readouterr().err
 
 
 def test_drift_that_is_ignored_does_not_fail(tokenizer: str, tmp_path: Path) -> None:
@@ -339,3 +340,15 @@ def test_a_saved_report_is_the_report(tokenizer: str, tmp_path: Path) -> None:
     path, saved = write(tmp_path / "r.jsonl", DRIFTS, BAD, TRAINED), tmp_path / "r.json"
     main(["check", path, "-t", tokenizer, "--output-format", "json", "-o", str(saved)])
     assert json.loads(Report.load(saved).to_json()) == json.loads(saved.read_text())
+
+
+def test_the_command_to_paste_reads_the_rows_as_this_one_did(tokenizer: str, tmp_path: Path, capsys: Capture) -> None:
+    path = write(tmp_path / "r.jsonl", {"out": {"ids": [A, A]}, "m": [-100, 1]})
+    options = ["--ids", "out.ids", "--mask", "m", "--mask-ignore", "-100", "--ignore-dropout", "--limit", "9"]
+    assert main(["check", path, "-t", tokenizer, *options]) == 0
+    out = capsys.readouterr().out
+    pasted = out[out.index("tito-audit show") :].split("\n\n")[0].split("\n  tito-audit explain")[0]
+    words = shlex.split(pasted.replace("\\\n", " "))
+    assert words[-7:] == ["--ignore-dropout", "--ids", "out.ids", "--mask", "m", "--mask-ignore", "-100.0"]
+    assert main(words[1:]) == 0
+    assert '[ "aa" ]' in capsys.readouterr().out

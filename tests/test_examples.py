@@ -1,5 +1,6 @@
 """The example rollouts hold every kind of finding, each where it was planted, and nothing else."""
 
+import gzip
 import json
 import subprocess
 import sys
@@ -10,20 +11,21 @@ import pytest
 
 import check_row
 import make_examples
+from tito_audit.rules import RULES
 
-# Arguments behind `check`, and the exit code: those of examples/demo.sh.
+# Arguments behind `check`, and the exit code: those of examples/demo.sh. Later runs use what earlier ones write.
 CHAT = ["chat.jsonl", "-t", "chat/tokenizer.json"]
 RUNS = {
     "chat": (CHAT, 0),
     "pipeline": ([*CHAT, "--skip-special-tokens", "--fail-on", "drift"], 1),
     "base": (["base.jsonl", "-t", "base/tokenizer.json", "--clean-up-tokenization-spaces"], 0),
     "broken": (["broken.jsonl", "-t", "chat/tokenizer.json"], 1),
+    "trained": (["trained.jsonl", "-t", "chat/tokenizer.json", "--write-clean", "clean.jsonl.gz"], 1),
+    "clean": (["clean.jsonl.gz", "-t", "chat/tokenizer.json"], 0),
     "text_only": (["text_only.jsonl", "-t", "chat/tokenizer.json"], 2),
 }
-RECORD = {"TITO001", "TITO002", "TITO004", "TITO005", "TITO006", "TITO016", "TITO017", "TITO018"}
-ROUND_TRIP = {f"TITO10{n}" for n in range(1, 8)}
-BYTES = {f"TITO20{n}" for n in range(1, 8)}
-OWNERSHIP = {"TITO301", "TITO302"}
+# Another version of tokenizers than the one that is installed cannot be planted.
+KINDS = RULES.keys() - {"TITO003"}
 
 
 @pytest.fixture(scope="module")
@@ -59,16 +61,16 @@ def planted(path: Path) -> dict[str, set[str]]:
 def test_every_kind_of_finding_is_there(reports: dict[str, dict[str, Any]]) -> None:
     codes = {code for report in reports.values() for code in report["statistics"]["by_code"]}
     codes |= {source["code"] for source in reports["text_only"]["unchecked"]}
-    assert codes >= RECORD | ROUND_TRIP | BYTES | OWNERSHIP
+    assert codes == KINDS
 
 
-@pytest.mark.parametrize("name", ["chat", "base", "broken"])
+@pytest.mark.parametrize("name", ["chat", "base", "broken", "trained"])
 def test_each_is_found_where_it_was_planted(name: str, reports: dict[str, dict[str, Any]], folder: Path) -> None:
     assert reports[name]["findings_total"] == len(reports[name]["findings"]), "nothing was left out"
     found = codes_by_id(reports[name])
     for row, codes in planted(folder / f"{name}.jsonl").items():
-        # Control tokens inside tool text are found where the owners have names: see the next test.
-        assert codes - {"TITO305"} <= found.get(row, set()), row
+        # Where owners are numbers, control tokens inside tool text are found once these have names: see the next test.
+        assert codes - ({"TITO305"} if name == "chat" else set()) <= found.get(row, set()), row
 
 
 def test_control_tokens_inside_tool_text_are_found_from_python(folder: Path) -> None:
@@ -79,7 +81,7 @@ def test_control_tokens_inside_tool_text_are_found_from_python(folder: Path) -> 
     assert not clean.findings
 
 
-@pytest.mark.parametrize("name", ["chat", "base", "broken"])
+@pytest.mark.parametrize("name", ["chat", "base", "broken", "trained"])
 def test_rows_without_a_plant_are_clean(name: str, reports: dict[str, dict[str, Any]], folder: Path) -> None:
     found = codes_by_id(reports[name])
     clean = {row for row, codes in planted(folder / f"{name}.jsonl").items() if not codes}
@@ -97,6 +99,25 @@ def test_statistics_of_the_chat_rollouts(reports: dict[str, dict[str, Any]], fol
     assert statistics["shared_characters"] == 1
 
 
+def test_what_was_trained_is_told_apart(reports: dict[str, dict[str, Any]], folder: Path) -> None:
+    statistics = reports["trained"]["statistics"]
+    rows = planted(folder / "trained.jsonl")
+    different = sum("TITO110" in codes for codes in rows.values())
+    assert statistics["realised_by_kind"] == {"retokenized": different - 1, "rewritten": 1, "truncated": 1}
+    assert statistics["realised_rows"] == different + 1
+    assert statistics["by_code"]["TITO306"]["rows"] == sum("TITO306" in codes for codes in rows.values())
+
+
+def test_the_clean_copy_holds_the_rows_under_the_bar(folder: Path, reports: dict[str, dict[str, Any]]) -> None:
+    assert reports["clean"]["success"]
+    under = [
+        line
+        for line in (folder / "trained.jsonl").read_bytes().splitlines(keepends=True)
+        if set(json.loads(line)["planted"]) <= {"TITO305"}
+    ]
+    assert gzip.decompress((folder / "clean.jsonl.gz").read_bytes()) == b"".join(under)
+
+
 def test_artefacts_are_counted_apart(reports: dict[str, dict[str, Any]], folder: Path) -> None:
     statistics = reports["base"]["statistics"]
     rows = planted(folder / "base.jsonl").values()
@@ -108,5 +129,5 @@ def test_every_run_writes_the_same(folder: Path, tmp_path: Path) -> None:
     script = "import sys, pathlib, make_examples; make_examples.write(pathlib.Path(sys.argv[1]))"
     home = Path(make_examples.__file__).parent
     subprocess.run([sys.executable, "-c", script, str(tmp_path)], cwd=home, check=True)
-    for path in folder.rglob("*.json*"):
+    for path in [*folder.rglob("*.json"), *folder.rglob("*.jsonl")]:
         assert path.read_bytes() == (tmp_path / path.relative_to(folder)).read_bytes(), path.name

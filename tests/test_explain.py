@@ -3,8 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
+from tito_audit.errors import UnknownCodeError
 from tito_audit.printable import cells
-from tito_audit.rendering.explain import UnknownCodeError, explain
+from tito_audit.rendering.explain import explain
 from tito_audit.rendering.style import COLOUR
 from tito_audit.rules import RULES, rule
 

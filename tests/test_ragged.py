@@ -143,13 +143,13 @@ def test_one_row_among_many_is_named() -> None:
 
 
 def test_row_numbers() -> None:
-    assert [row_index(row, 3) for row in (0, 2, -1, -3, np.int64(1))] == [0, 2, 2, 0, 1]
+    assert [row_index(row, 3, {}) for row in (0, 2, -1, -3, np.int64(1))] == [0, 2, 2, 0, 1]
     for beyond in (3, -4, 2**70):
         with pytest.raises(IndexError, match=f"^row {beyond} of a batch of 3 rows$"):
-            row_index(beyond, 3)
+            row_index(beyond, 3, {})
     for wrong in (slice(1), "0", 1.0, None):
         with pytest.raises(TypeError, match="is no row number: rows are taken one at a time"):
-            row_index(wrong, 3)  # type: ignore[arg-type]
+            row_index(wrong, 3, {})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("offsets", [[0, 2], [1, 3], [0, 2, 1, 3], [], [0, 4], [0.0, 3.0], [[0, 3]]], ids=str)

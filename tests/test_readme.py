@@ -1,14 +1,17 @@
 """What the README shows is what the product does."""
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import make_examples
 import tito_audit as tito
+from tito_audit.reading.columns import WELL_KNOWN
 
 README = Path(__file__).parent.parent / "README.md"
 TEXT = README.read_text(encoding="utf-8") if README.exists() else ""
@@ -19,14 +22,23 @@ def without_timing(line: str) -> str:
     return re.sub(r"in [\d.]+ s$", "in ? s", line)
 
 
+def tito_audit(folder: Path, arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tito_audit", *shlex.split(arguments)]
+    return subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the examples are as `make demo` leaves them."""
+    home = tmp_path_factory.mktemp("readme")
+    make_examples.write(home / "examples" / "out")
+    return home
+
+
 @pytest.mark.parametrize("block", [body for _, body in BLOCKS if body.startswith("$ tito-audit")])
-def test_shown_output_is_real(block: str, tmp_path: Path) -> None:
+def test_shown_output_is_real(block: str, folder: Path) -> None:
     command, *shown = block.splitlines()
-    make_examples.write(tmp_path / "examples" / "out")
-    arguments = command.removeprefix("$ tito-audit ").split()
-    done = subprocess.run(
-        [sys.executable, "-m", "tito_audit", *arguments], cwd=tmp_path, check=False, capture_output=True, text=True
-    )
+    done = tito_audit(folder, command.removeprefix("$ tito-audit "))
     printed = [without_timing(line) for line in done.stdout.splitlines()]
     at = 0
     for line in filter(None, map(without_timing, shown)):
@@ -34,13 +46,46 @@ def test_shown_output_is_real(block: str, tmp_path: Path) -> None:
         at = printed.index(line, at) + 1
 
 
-def test_every_name_in_the_python_blocks_exists() -> None:
+@pytest.mark.parametrize("block", [body for language, body in BLOCKS if language == "sh" and "tito-audit" in body])
+def test_commands_end_as_it_says(block: str, folder: Path) -> None:
+    for line in block.splitlines():
+        command, _, code = line.partition("  # exit ")
+        done = tito_audit(folder, command.removeprefix("tito-audit "))
+        assert done.returncode == int(code or 0), (line, done.stderr)
+
+
+def test_python_blocks_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     python = "\n".join(body for language, body in BLOCKS if language == "python")
-    names = set(re.findall(r"\btito\.(\w+)", python))
-    assert {"check", "audit", "assert_no_drift"} <= names
-    assert all(hasattr(tito, name) for name in names), names
-    assert set(re.findall(r"\br\.(\w+)", python)) <= set(dir(tito.Check))
+    for name in ("check", "audit", "assert_no_drift", "assert_trained_ids"):
+        assert f"tito.{name}(" in python
+    monkeypatch.chdir(folder)
+    names: dict[str, Any] = {}
+    exec(compile(python, README.name, "exec"), names)  # noqa: S102 - our own page
+    r = names["r"]
+    assert (r.drifted, r.silent, r.first_diff, r.cause) == (True, False, 9, "merge")
+    assert r.straddling
+    assert not names["report"].passes(tito.Bar(fail_on="drift", max_rate={"TITO111": 0.05}))
     assert set(re.findall(r"\bb\.(\w+)", python)) <= set(dir(tito.Batch))
+
+
+def test_the_options_of_the_file_exist(folder: Path) -> None:
+    (toml,) = (body for language, body in BLOCKS if language == "toml")
+    (folder / "pyproject.toml").write_text(toml.replace("models/policy", "examples/out/chat"), encoding="utf-8")
+    try:
+        done = tito_audit(folder, "check examples/out/chat.jsonl -q")
+    finally:
+        (folder / "pyproject.toml").unlink()
+    assert done.returncode == 1
+    assert "(bar: drift)" in done.stderr
+
+
+def test_the_columns_are_those_that_are_found() -> None:
+    table = TEXT.partition("| what | found as | flag |")[2].partition("\n\n")[0]
+    named = set(re.findall(r"`([a-z_]+)`", table)) - {"turns"}
+    assert named == {name for names in WELL_KNOWN.values() for name in names} - {"turns"}
+    help_ = subprocess.run([sys.executable, "-m", "tito_audit", "check", "--help"], capture_output=True, check=True)
+    for option in set(re.findall(r"(?<![\w-])(--[a-z-]+)", TEXT)) - {"--row", "--scale"}:
+        assert re.search(rf"{option}\b", help_.stdout.decode()), option
 
 
 def test_the_targets_it_names_exist() -> None:

@@ -374,7 +374,8 @@ def test_the_silent_case() -> None:
     assert tok.encode(tok.decode(sampled)).tolist() == trained
     realised = one(sampled, trained, tok, mask=[0, 1], train_mask=[0, 1])
     assert (realised.kind, realised.straddling, realised.wrong_positions) == ("retokenized", 1, ())
-    [finding] = realised_findings(tito.check(sampled, tok), realised)
+    finding, masks = realised_findings(tito.check(sampled, tok), realised)
+    assert masks.message == "0 tokens of mask 0 are trained, 0 tokens of mask 1 are missed; 1 straddling"
     assert finding.message == (
         "retokenized: 2 sampled ids became 2 others, silently: the length is the same; first at token 0: "
         '"ab" "a" -> "a" "ba"; 1 place: merge 1'

@@ -1,7 +1,8 @@
 import pytest
 
-from tito_audit.auditing.selection import Selection, code_of
+from tito_audit.auditing.selection import Selection
 from tito_audit.rules import RULES
+from tito_audit.rules.lookup import code_of
 
 
 def test_all_is_reported_by_default() -> None:
@@ -19,7 +20,7 @@ def test_a_beginning_stands_for_a_family() -> None:
 
 @pytest.mark.parametrize("name", ["", "TITO9", "Merges", "TITO1011", "\x1b[31m"])
 def test_what_stands_for_no_rule_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="there is no code") as refusal:
+    with pytest.raises(ValueError, match="there is no finding") as refusal:
         Selection.of(ignore=[name])
     assert "\x1b" not in str(refusal.value)
 

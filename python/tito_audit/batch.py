@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tito_audit.errors import TokenizerError
 from tito_audit.lazy import lazy
 from tito_audit.ragged import row_index
 from tito_audit.results import Check, RowContext
@@ -154,9 +153,7 @@ class Batch:
 
     def row(self, row: int, context: RowContext | None = None) -> Check:
         """Return the verdict on one row, with what a reader knows about it; errors as in indexing."""
-        index = row_index(row, len(self))
-        if index in self.errors:
-            raise TokenizerError(f"row {index}: {self.errors[index]}")
+        index = row_index(row, len(self), self.errors)
         return Check(self, index, context or RowContext({}))
 
     def pipeline_text(self, row: int) -> str:

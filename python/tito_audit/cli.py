@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tito_audit.command.configured import Configured, Option, UncheckedError, said_again
 from tito_audit.command.options import (
-    UncheckedError,
     bar_options,
     color_option,
     column_options,
@@ -116,70 +116,74 @@ def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None: 
     context.exit()
 
 
-class _Configured(click.Command):
-    """A command whose options may stand in ``pyproject.toml`` and in variables of the environment."""
-
-    def make_context(
-        self,
-        info_name: str | None,
-        args: list[str],
-        parent: click.Context | None = None,
-        **extra: Any,  # noqa: ANN401 - click's signature
-    ) -> click.Context:
-        """Take up the defaults that the file has for this command."""
-        from tito_audit.command.config import defaults_of, read_config  # noqa: PLC0415 - the group's help needs none of this
-        from tito_audit.errors import ConfigError  # noqa: PLC0415
-
-        extra.setdefault("auto_envvar_prefix", "TITO_AUDIT")
-        if parent is None or parent.command is not cli or {"-h", "--help"} & set(args):
-            return super().make_context(info_name, args, parent, **extra)
-        try:
-            config = read_config(Path.cwd())
-            if config is not None:
-                known = {name for each in cli.commands.values() for name in _configurable(each)}
-                own = _configurable(self)
-                defaults = defaults_of(config, known)
-                extra["default_map"] = {own[name]: value for name, value in defaults.items() if name in own}
-        except ConfigError as error:
-            raise UncheckedError.of(error) from error
-        return super().make_context(info_name, args, parent, **extra)
-
-
-def _configurable(command: click.Command) -> dict[str, str]:
-    """Names of the options of a command, as they are written, to those of its parameters."""
-    options = (each for each in command.params if isinstance(each, click.Option) and each.name)
-    return {each.opts[-1].lstrip("-").replace("-", "_"): each.name or "" for each in options}
-
-
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show versions.")
 def cli() -> None:
     """Find retokenization drift in RL rollouts: ids that do not survive decode and encode."""
 
 
-@cli.command(cls=_Configured, epilog=_EPILOG)
+@cli.command(cls=Configured, epilog=_EPILOG)
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @tokenizer_options
 @click.option(
-    "--output-format", type=click.Choice(["text", "concise", "json", "jsonl"]), default="text", show_default=True
+    "--output-format",
+    type=click.Choice(["text", "concise", "json", "jsonl"]),
+    default="text",
+    show_default=True,
+    cls=Option,
+    group="Report",
 )
-@click.option("-o", "--output", metavar="FILE", help="Write the report to a file instead of stdout.")
+@click.option(
+    "-o", "--output", metavar="FILE", help="Write the report to a file instead of stdout.", cls=Option, group="Report"
+)
 @column_options
 @reading_options
 @bar_options
 @click.option(
-    "--select", multiple=True, metavar="CODE,...", help="Report these codes only; TITO1 is all that begin so."
+    "--select",
+    multiple=True,
+    metavar="CODE,...",
+    help="Report these codes only; TITO1 is all that begin so.",
+    cls=Option,
+    group="Bar",
 )
-@click.option("--ignore", multiple=True, metavar="CODE,...", help="Do not report these codes.")
-@click.option("--baseline", metavar="FILE", help="Known rewrites, which are not over the bar.")
-@click.option("--write-baseline", metavar="FILE", help="Write all rewrites found as a baseline.")
-@click.option("--rows-out", metavar="FILE", help="Write one line per row: JSON Lines, or Parquet by its name.")
-@click.option("--write-clean", metavar="FILE", help="Copy the rows under the bar, unchanged.")
+@click.option("--ignore", multiple=True, metavar="CODE,...", help="Do not report these codes.", cls=Option, group="Bar")
+@click.option("--baseline", metavar="FILE", help="Known rewrites, which are not over the bar.", cls=Option, group="Bar")
+@click.option(
+    "--write-baseline", metavar="FILE", help="Write all rewrites found as a baseline.", cls=Option, group="Bar"
+)
+@click.option(
+    "--rows-out",
+    metavar="FILE",
+    help="Write one line per row: JSON Lines, or Parquet by its name.",
+    cls=Option,
+    group="Results beside the report",
+)
+@click.option(
+    "--write-clean",
+    metavar="FILE",
+    help="Copy the rows under the bar, unchanged.",
+    cls=Option,
+    group="Results beside the report",
+)
 @redact_option
-@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the first N rows.")
-@click.option("--sample", type=click.IntRange(min=0), metavar="N", help="Only N rows, drawn at random.")
-@click.option("--seed", type=int, default=0, show_default=True, metavar="S", help="Seed of --sample.")
-@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads [default: the processors at hand].")
+@click.option(
+    "--limit", type=click.IntRange(min=0), metavar="N", help="Only the first N rows.", cls=Option, group="Rows"
+)
+@click.option(
+    "--sample", type=click.IntRange(min=0), metavar="N", help="Only N rows, drawn at random.", cls=Option, group="Rows"
+)
+@click.option(
+    "--seed", type=int, default=0, show_default=True, metavar="S", help="Seed of --sample.", cls=Option, group="Rows"
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Threads [default: the processors at hand].",
+    cls=Option,
+    group="Audit",
+)
 @click.option(
     "--max-findings",
     type=click.IntRange(min=0),
@@ -187,17 +191,31 @@ def cli() -> None:
     show_default=True,
     metavar="N",
     help="Findings to keep; all are counted.",
+    cls=Option,
+    group="Report",
 )
 @click.option(
     "--model-vocab-size",
     type=click.IntRange(min=1),
     metavar="N",
     help="Rows of the model's embedding; tells padded ids from impossible ones.",
+    cls=Option,
+    group="Audit",
 )
-@click.option("--skip-special-tokens", is_flag=True, help="Also measure a pipeline that decodes so.")
-@click.option("--clean-up-tokenization-spaces", is_flag=True, help="Also measure a pipeline that decodes so.")
+@click.option(
+    "--skip-special-tokens", is_flag=True, help="Also measure a pipeline that decodes so.", cls=Option, group="Audit"
+)
+@click.option(
+    "--clean-up-tokenization-spaces",
+    is_flag=True,
+    help="Also measure a pipeline that decodes so.",
+    cls=Option,
+    group="Audit",
+)
 @color_option
-@click.option("-q", "--quiet", is_flag=True, help="The table and the verdict only; no progress.")
+@click.option(
+    "-q", "--quiet", is_flag=True, help="The table and the verdict only; no progress.", cls=Option, group="Report"
+)
 def check(**values: Any) -> int:  # noqa: ANN401 - an option each
     """Audit rollouts: which rows drift, where, why, and at what cost.
 
@@ -291,16 +309,30 @@ def _audited(
     return True
 
 
-@cli.command(cls=_Configured)
+@cli.command(cls=Configured)
 @click.argument("file", metavar="FILE")
 @click.option("--row", type=click.IntRange(min=1), required=True, metavar="N", help="Number of the row, from 1.")
 @tokenizer_options
 @column_options
 @reading_options
 @click.option(
-    "--most-spans", type=click.IntRange(min=0), default=20, show_default=True, metavar="N", help="Drift spans to draw."
+    "--most-spans",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="Drift spans to draw.",
+    cls=Option,
+    group="Report",
 )
-@click.option("--model-vocab-size", type=click.IntRange(min=1), metavar="N", help="Rows of the model's embedding.")
+@click.option(
+    "--model-vocab-size",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Rows of the model's embedding.",
+    cls=Option,
+    group="Audit",
+)
 @redact_option
 @color_option
 def show(**values: Any) -> int:  # noqa: ANN401 - an option each
@@ -359,15 +391,22 @@ def explain(codes: tuple[str, ...], color: Choice) -> int:
     return EXIT_OK
 
 
-@cli.command(cls=_Configured, epilog=_EPILOG)
+@cli.command(cls=Configured, epilog=_EPILOG)
 @click.argument("reports", metavar="REPORT...", nargs=-1, required=True)
 @click.option(
-    "--output-format", type=click.Choice(["text", "concise", "json", "jsonl"]), default="text", show_default=True
+    "--output-format",
+    type=click.Choice(["text", "concise", "json", "jsonl"]),
+    default="text",
+    show_default=True,
+    cls=Option,
+    group="Report",
 )
-@click.option("-o", "--output", metavar="FILE", help="Write the report to a file instead of stdout.")
+@click.option(
+    "-o", "--output", metavar="FILE", help="Write the report to a file instead of stdout.", cls=Option, group="Report"
+)
 @bar_options
 @color_option
-@click.option("-q", "--quiet", is_flag=True, help="The table and the verdict only.")
+@click.option("-q", "--quiet", is_flag=True, help="The table and the verdict only.", cls=Option, group="Report")
 def merge(**values: Any) -> int:  # noqa: ANN401 - an option each
     """Add up reports of parts of a dataset, written with --output-format json."""
     from tito_audit.errors import TitoError  # noqa: PLC0415
@@ -453,7 +492,8 @@ def _emit(report: Report, bar: Bar, values: dict[str, Any], *, width: int) -> No
         text = concise_report(report)
     else:
         style = COLOUR if wants_color(values["color"], to_stdout=output is None) else PLAIN
-        text = text_report(report, bar=bar, quiet=values["quiet"], width=width, style=style)
+        options = said_again(click.get_current_context(), show)
+        text = text_report(report, bar=bar, quiet=values["quiet"], width=width, style=style, options=options)
     try:
         console.write_result(text, None if output is None else Path(output))
     except OSError as error:

@@ -84,3 +84,7 @@ class MissingExtraError(TitoError, ImportError):
 
 class ConfigError(TitoError, ValueError):
     """Options in a ``pyproject.toml`` that cannot be read, or that there are not."""
+
+
+class UnknownCodeError(TitoError, ValueError):
+    """A code, or the name of a rule, that there is not."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tito_audit.check import pool_size
-from tito_audit.errors import TokenizerError
 from tito_audit.printable import counted
 from tito_audit.ragged import aligned, row_index, to_rows
 from tito_audit.records import to_ids, to_mask, to_owners
@@ -111,9 +110,7 @@ class ProvenanceBatch:
             TypeError: No row number; slices are not supported.
             TokenizerError: The reference failed on the row.
         """
-        index = row_index(row, len(self))
-        if index in self.errors:
-            raise TokenizerError(f"row {index}: {self.errors[index]}")
+        index = row_index(row, len(self), self.errors)
         of_bytes = slice(*self.byte_offsets[index : index + 2].tolist())
         of_chars = slice(*self.char_offsets[index : index + 2].tolist())
         return Provenance(

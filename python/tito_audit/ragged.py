@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import Any, NamedTuple, SupportsIndex, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tito_audit.errors import RecordError
+from tito_audit.errors import RecordError, TokenizerError
 from tito_audit.printable import counted
 from tito_audit.records import LAID_OUT, Ids, as_array, shown, to_ids, viewable
 
@@ -110,12 +110,18 @@ def aligned(
     return _joined(_each_row(rows, lambda row, i: convert(row, int(lengths[i]))), np.uint8)
 
 
-def row_index(row: SupportsIndex, count: int) -> int:
-    """Return the place of one of ``count`` rows; negative numbers count from the end.
+def row_index(row: SupportsIndex, count: int, errors: Mapping[int, str]) -> int:
+    """Return the place of one of ``count`` rows of a batch; negative numbers count from the end.
+
+    Args:
+        row: The row.
+        count: Number of rows.
+        errors: Row to message where the reference failed.
 
     Raises:
         IndexError: No such row.
         TypeError: A slice, or something else that is no integer.
+        TokenizerError: The reference failed on the row.
     """
     try:
         number = operator.index(row)
@@ -123,7 +129,10 @@ def row_index(row: SupportsIndex, count: int) -> int:
         raise TypeError(f"{shown(row)} is no row number: rows are taken one at a time, as in batch[0]") from None
     if not -count <= number < count:
         raise IndexError(f"row {shown(number)} of a batch of {counted(count, 'row')}")
-    return number % count
+    index = number % count
+    if index in errors:
+        raise TokenizerError(f"row {index}: {errors[index]}")
+    return index
 
 
 def _as_ragged(obj: object, column: str) -> Ragged | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, SupportsIndex
 import numpy as np
 
 from tito_audit import _core
-from tito_audit.errors import DriftError, RecordError, TokenizerError
+from tito_audit.errors import DriftError, RecordError
 from tito_audit.findings import Finding
 from tito_audit.lazy import lazy
 from tito_audit.printable import WIDTH, counted
@@ -268,9 +268,7 @@ class RealisedBatch:
             TypeError: No row number; slices are not supported.
             TokenizerError: The reference failed on the row.
         """
-        index = row_index(row, len(self))
-        if index in self.errors:
-            raise TokenizerError(f"row {index}: {self.errors[index]}")
+        index = row_index(row, len(self), self.errors)
         return Realised(self, index)
 
     def __len__(self) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tito_audit.records import shown
 from tito_audit.rules import RULES
+from tito_audit.rules.lookup import code_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,26 +26,13 @@ class Selection:
         """Read two lists of codes, names of rules, or beginnings of codes.
 
         Raises:
-            ValueError: One of them stands for no rule.
+            UnknownCodeError: One of them stands for no rule.
         """
         return cls(select=tuple(map(_prefix, select)), ignore=tuple(map(_prefix, ignore)))
 
     def takes(self, code: str) -> bool:
         """Whether findings of a code are reported."""
         return (not self.select or code.startswith(self.select)) and not code.startswith(self.ignore)
-
-
-def code_of(name: str) -> str:
-    """Return the code that a code or the name of a rule stands for, in any case.
-
-    Raises:
-        ValueError: There is no such rule.
-    """
-    wanted = name.strip()
-    for code, rule in RULES.items():
-        if wanted.upper() == code or wanted.lower() == rule.name:
-            return code
-    raise ValueError(f"there is no code {shown(name)} (tito-audit explain lists them)")
 
 
 def _prefix(name: str) -> str:

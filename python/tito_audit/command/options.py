@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from tito_audit.errors import TitoError
+from tito_audit.command.configured import Option
 
 if TYPE_CHECKING:
     from tito_audit.bar import Bar
@@ -60,26 +60,48 @@ tokenizer_options = _together(
             required=True,
             metavar="PATH|HUB_ID",
             help="A tokenizer.json, the folder that holds one, a .tiktoken or SentencePiece .model file, or a hub id.",
+            cls=Option,
+            group="Tokenizer",
         ),
-        click.option("--revision", metavar="REV", help="Revision of the hub id."),
-        click.option("--ignore-dropout", is_flag=True, help="Audit a tokenizer that has dropout as if it had none."),
+        click.option("--revision", metavar="REV", help="Revision of the hub id.", cls=Option, group="Tokenizer"),
+        click.option(
+            "--ignore-dropout",
+            is_flag=True,
+            help="Audit a tokenizer that has dropout as if it had none.",
+            cls=Option,
+            group="Tokenizer",
+        ),
     ]
 )
 
 column_options = _together(
-    click.option(f"--{role.replace('_', '-')}", f"column_{role}", metavar="COLUMN", help=f"Column of {what}.")
+    click.option(
+        f"--{role.replace('_', '-')}",
+        f"column_{role}",
+        metavar="COLUMN",
+        help=f"Column of {what}.",
+        cls=Option,
+        group="Columns, each found by well-known names",
+    )
     for role, what in _COLUMNS.items()
 )
 
 reading_options = _together(
     [
         click.option(
-            "--mask-ignore", type=float, metavar="VALUE", help="Mask value of tokens outside training, such as -100."
+            "--mask-ignore",
+            type=float,
+            metavar="VALUE",
+            help="Mask value of tokens outside training, such as -100.",
+            cls=Option,
+            group="Records",
         ),
         click.option(
             "--null-mask",
             type=click.Choice(["all-trained", "all-context"]),
             help="What a null or absent mask means; otherwise it is an error of the row.",
+            cls=Option,
+            group="Records",
         ),
         click.option(
             "--mask-scope",
@@ -87,6 +109,8 @@ reading_options = _together(
             default="auto",
             show_default=True,
             help="What the mask is about: all ids, or the last ones.",
+            cls=Option,
+            group="Records",
         ),
         click.option(
             "--mask-convention",
@@ -94,6 +118,8 @@ reading_options = _together(
             default="target",
             show_default=True,
             help="Whether an entry of the mask is about its own token or about the one after it.",
+            cls=Option,
+            group="Records",
         ),
         click.option(
             "--logprobs-align",
@@ -101,11 +127,15 @@ reading_options = _together(
             default="auto",
             show_default=True,
             help="What the logprobs are about: all tokens, the response, tokens with mask 1, or each the next token.",
+            cls=Option,
+            group="Records",
         ),
         click.option(
             "--padding",
             type=click.Choice(["left", "right"]),
             help="Side of the padding, where no column attention_mask says which tokens are real.",
+            cls=Option,
+            group="Records",
         ),
     ]
 )
@@ -119,14 +149,24 @@ bar_options = _together(
             show_default=True,
             help="The bar. realised: realised drift, and every finding of severity error; drift: these, and rows that "
             "drift; never: nothing.",
+            cls=Option,
+            group="Bar",
         ),
         click.option(
             "--max-rate",
             multiple=True,
             metavar="CODE=RATE",
             help="Share of rows that may have a code, such as TITO110=0.001.",
+            cls=Option,
+            group="Bar",
         ),
-        click.option("--exit-zero", is_flag=True, help="Exit with 0 also where something is over the bar."),
+        click.option(
+            "--exit-zero",
+            is_flag=True,
+            help="Exit with 0 also where something is over the bar.",
+            cls=Option,
+            group="Bar",
+        ),
     ]
 )
 
@@ -136,9 +176,17 @@ color_option = click.option(
     default="auto",
     show_default=True,
     help="Colour in text; NO_COLOR and FORCE_COLOR are obeyed.",
+    cls=Option,
+    group="Report",
 )
 
-redact_option = click.option("--redact", is_flag=True, help="Ids and lengths only: no text of a rollout in any output.")
+redact_option = click.option(
+    "--redact",
+    is_flag=True,
+    help="Ids and lengths only: no text of a rollout in any output.",
+    cls=Option,
+    group="Report",
+)
 
 
 def read_options(values: Mapping[str, Any], *, keep_origin: bool = False) -> ReadOptions:
@@ -172,8 +220,8 @@ def read_bar(values: Mapping[str, Any]) -> Bar:
     Raises:
         click.UsageError: They have no meaning.
     """
-    from tito_audit.auditing.selection import code_of  # noqa: PLC0415
     from tito_audit.bar import Bar  # noqa: PLC0415 - the command's help needs none of this
+    from tito_audit.rules.lookup import code_of  # noqa: PLC0415
 
     rates = {}
     for each in values["max_rate"]:
@@ -200,14 +248,3 @@ def wants_color(choice: Choice, *, to_stdout: bool) -> bool:
     from tito_audit.rendering.style import wants_colour  # noqa: PLC0415 - the command's help needs none of this
 
     return to_stdout and wants_colour(sys.stdout, choice, os.environ)
-
-
-class UncheckedError(click.ClickException):
-    """What was asked for cannot be done."""
-
-    exit_code = 2
-
-    @classmethod
-    def of(cls, error: TitoError) -> UncheckedError:
-        """Take up an error of the package; names of Python's options become those of the command's."""
-        return cls(str(error).replace("ignore_dropout=True", "--ignore-dropout"))

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 
-from tito_audit.printable import WIDTH, clipped, inert
+from tito_audit.printable import WIDTH
 from tito_audit.rendering.layout import wrapped
 from tito_audit.rendering.style import PLAIN, Style
 from tito_audit.rules import RULES, SEVERITIES, Rule
+from tito_audit.rules.lookup import code_of
 
 _SHOWN_CHARACTERS = 60
 _NEAREST = 3
 _LONGEST = max(map(len, SEVERITIES))
-
-
-class UnknownCodeError(ValueError):
-    """There is no such finding; the message names those that it may have meant."""
 
 
 def explain(names: str | Sequence[str] = (), *, width: int = WIDTH, style: Style = PLAIN) -> str:
@@ -42,23 +38,8 @@ def explain(names: str | Sequence[str] = (), *, width: int = WIDTH, style: Style
     wanted = [names] if isinstance(names, str) else list(names)
     if not wanted:
         return "\n".join(_catalogue(width, style))
-    rules = dict.fromkeys(map(_find, wanted))
+    rules = dict.fromkeys(map(code_of, wanted))
     return "\n\n\n".join("\n".join(_explained(code, width, style)) for code in rules)
-
-
-def _find(name: str) -> str:
-    wanted = name.strip().lower().removeprefix("tito").lstrip("-_ ")
-    for code, rule in RULES.items():
-        if wanted in {code.lower().removeprefix("tito"), rule.name}:
-            return code
-    names = {rule.name: code for code, rule in RULES.items()}
-    near = [names[each] for each in difflib.get_close_matches(wanted, names, n=_NEAREST)]
-    near += [code.upper() for code in difflib.get_close_matches(f"TITO{wanted}".upper(), RULES, n=_NEAREST, cutoff=0.8)]
-    near += [code for each, code in names.items() if wanted and wanted in each]
-    codes = list(dict.fromkeys(near))[:_NEAREST]
-    nearest = f"; did you mean {' or '.join(f'{code} {RULES[code].name}' for code in codes)}?" if codes else ""
-    shown = clipped(inert(name), _SHOWN_CHARACTERS)
-    raise UnknownCodeError(f"there is no finding {shown!r}{nearest} (tito-audit explain lists them all)")
 
 
 def _explained(code: str, width: int, style: Style) -> Iterator[str]:
