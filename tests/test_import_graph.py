@@ -36,7 +36,8 @@ LAYERS = (
     {"auditing", "auditing.counts", "auditing.batch_counts", "auditing.groups", "auditing.row_findings"}
     | {"auditing.seen_ids", "auditing.selection", "auditing.sampling", "auditing.outcomes", "auditing.kept"}
     | {"auditing.one_row", "bar"},
-    {"report", "auditing.baseline", "auditing.clean_copy", "auditing.rows_out", "auditing.tally"},
+    {"report", "auditing.baseline", "auditing.clean_copy", "auditing.placing", "auditing.rows_out"}
+    | {"auditing.tally"},
     {"audit"},
     {"rendering.concise", "rendering.jsonl_report", "rendering.progress", "rendering.terminal"},
     {"__init__"},

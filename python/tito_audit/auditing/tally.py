@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from heapq import nsmallest
 from typing import Any
 
@@ -25,7 +25,8 @@ from tito_audit.auditing.counts import CodeCount, Statistics
 from tito_audit.auditing.groups import Trained, check_rows, check_trained
 from tito_audit.auditing.kept import Kept
 from tito_audit.auditing.outcomes import Judged, Outcome, Sink
-from tito_audit.auditing.row_findings import LISTED, RowFinding, WorstRow
+from tito_audit.auditing.placing import placed
+from tito_audit.auditing.row_findings import RowFinding, WorstRow
 from tito_audit.auditing.seen_ids import SeenIds
 from tito_audit.auditing.selection import Selection
 from tito_audit.batch import Batch
@@ -34,7 +35,6 @@ from tito_audit.printable import WIDTH, inert
 from tito_audit.reading.record_checks import record_findings
 from tito_audit.reading.row import Fault, Row
 from tito_audit.realised import KINDS, RealisedBatch, realised_findings
-from tito_audit.rendering.lanes import lanes
 from tito_audit.report import MOST_WORST, worst_of
 from tito_audit.results import Check, RowContext
 from tito_audit.tokenizer import Tokenizer
@@ -335,63 +335,6 @@ class Tally:
             known = facts.get(place, {})
             outcome = Outcome(row.source, row.number, row.id, codes=tuple(sorted(codes.all[place])), **known)
             yield Judged(row, outcome, frozenset(codes.open[place]), drifts=place in drifting)
-
-
-def placed(
-    finding: Finding,
-    row: Row,
-    *,
-    column: str | None = None,
-    check: Check | None = None,
-    turns: NDArray[np.int32] | None = None,
-    width: int = WIDTH,
-) -> RowFinding:
-    """Say where in the dataset a finding is, and cut what may be as long as the row.
-
-    Args:
-        finding: The finding.
-        row: Its row.
-        column: Column that is at fault.
-        check: Verdict on the row, to draw the place.
-        turns: Turn per token of the row.
-        width: Cells of a line to draw in.
-    """
-    return RowFinding(
-        finding=replace(
-            finding,
-            sampled_ids=finding.sampled_ids[:LISTED],
-            reencoded_ids=finding.reencoded_ids[:LISTED],
-            positions=finding.positions[:LISTED],
-            padded_positions=finding.padded_positions[:LISTED],
-        ),
-        source=row.source,
-        row=row.number,
-        id=row.id,
-        turn=None if turns is None or column is not None else _turn(finding, turns),
-        column=column,
-        context=() if check is None else _drawn(finding, check, width),
-        sampled_count=len(finding.sampled_ids),
-        reencoded_count=len(finding.reencoded_ids),
-        positions_count=len(finding.positions),
-    )
-
-
-def _turn(finding: Finding, turns: NDArray[np.int32]) -> int | None:
-    """Turn of the first token concerned that is in one."""
-    concerned = turns[finding.token_start : finding.token_stop] if finding.token_start is not None else turns[:0]
-    inside = concerned[concerned >= 0]
-    return int(inside[0]) if len(inside) else None
-
-
-def _drawn(finding: Finding, check: Check, width: int) -> tuple[str, ...]:
-    """Draw the span that a finding is about; nothing where it is about none."""
-    start, stop = finding.token_start, finding.token_stop
-    if start is not None and finding.code == "TITO005":  # one finding for all ids of the row: the first is drawn
-        stop = start + 1
-    for span in check.spans:
-        if (span.token_start, span.token_stop) == (start, stop):
-            return tuple(lanes(check, span, width=width).splitlines())
-    return ()
 
 
 def _facts(group: _Group, engine: str) -> Iterator[dict[str, Any]]:
