@@ -289,7 +289,8 @@ class Tensor:
         return self
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        assert self.moved[-2:] == ["detach", "cpu"]
+        if self.moved[-2:] != ["detach", "cpu"]:
+            raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() first")
         return np.array(self._values, dtype=dtype, copy=copy)
 
 
@@ -314,7 +315,7 @@ def test_h057_a_report_is_plain_json(kind: str, expected: Record) -> None:
             "train_ids": hold(IDS[:3]),
             "train_mask": hold([0, 1, 0]),
             "logprobs": hold([0.0, -1, -1, -1, 1]),
-            "eos_ids": hold([198]),
+            "eos_ids": [198],
         }
         for number, hold in enumerate(holders)
     ]
@@ -328,6 +329,14 @@ def test_h057_a_report_is_plain_json(kind: str, expected: Record) -> None:
         7 + number for number in range(len(holders))
     ]
     assert json.dumps(report.as_metrics())
+
+
+def test_end_ids_on_a_device_are_read_like_any_others() -> None:
+    record = {"token_ids": IDS, "mask": [1, 1, 0, 1, 1]}
+    tok = tokenizer(NO_TOKENIZER)
+    wanted = plain(tito.audit([record | {"eos_ids": [198]}] * 2, tok))
+    assert "TITO015" in wanted["statistics"]["by_code"]
+    assert plain(tito.audit([record | {"eos_ids": [198]}, record | {"eos_ids": Tensor([198])}], tok)) == wanted
 
 
 def leaves(value: object) -> Iterator[object]:

@@ -13,8 +13,9 @@ from tokenizers import Tokenizer, decoders, models, normalizers
 
 import tito_audit as tito
 from tiny import byte_level, refusing, sentence_piece, straddler
-from tito_audit.audit import Auditor, Progress, audit
+from tito_audit.audit import audit
 from tito_audit.auditing import groups
+from tito_audit.auditing.auditor import Auditor, Progress
 from tito_audit.auditing.row_findings import LISTED
 from tito_audit.auditing.tally import TallyOptions
 from tito_audit.bar import Bar

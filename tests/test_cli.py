@@ -14,7 +14,7 @@ from tokenizers import Tokenizer, models
 import tito_audit as tito
 from tiny import bpe
 from tito_audit import cli
-from tito_audit.audit import Auditor
+from tito_audit.auditing.auditor import Auditor
 from tito_audit.cli import main
 
 B, T, A, X, AA, E = range(6)

@@ -38,7 +38,7 @@ LAYERS = (
     | {"auditing.one_row", "bar"},
     {"report", "auditing.baseline", "auditing.clean_copy", "auditing.placing", "auditing.rows_out"}
     | {"auditing.tally"},
-    {"audit"},
+    {"auditing.auditor", "audit"},
     {"rendering.concise", "rendering.jsonl_report", "rendering.progress", "rendering.terminal"},
     {"__init__"},
     {"command", "command.*"},
@@ -51,7 +51,7 @@ ALLOWED = {
     "rendering.terminal": _PLAIN | {"_core", "bar", "report", "auditing.row_findings"},
     "rendering.concise": _PLAIN | {"report", "auditing.row_findings"},
     "rendering.jsonl_report": {"bar", "report"},
-    "rendering.progress": {"audit", "printable"},
+    "rendering.progress": {"auditing.auditor", "printable"},
 }
 # Imports inside functions that reach up a layer: a result that renders itself on demand.
 ON_DEMAND = {("report", "rendering.terminal")}
@@ -126,6 +126,11 @@ def test_import_brings_numpy_and_the_extension_only() -> None:
     ours = modules_after("import tito_audit") - modules_after("import numpy")
     foreign = {name.split(".")[0] for name in ours} - {"tito_audit", "numpy"} - set(sys.stdlib_module_names)
     assert not foreign
+
+
+def test_rows_in_memory_need_no_reader_and_no_report() -> None:
+    after = modules_after("import tito_audit")
+    assert not {"tito_audit.reading.readers", "tito_audit.auditing.auditor", "tito_audit.report"} & after
 
 
 def test_help_needs_no_reader_and_no_renderer() -> None:

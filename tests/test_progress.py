@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from tito_audit.audit import Progress
+from tito_audit.auditing.auditor import Progress
 from tito_audit.rendering import progress
 from tito_audit.rendering.progress import duration, rate, shown_progress
 

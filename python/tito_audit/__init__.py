@@ -12,13 +12,13 @@ Example:
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING
 
 from tito_audit import _core
 
 # `check`, `audit` and `provenance` are functions here and modules of the package too. They are imported at once, and
 # not when they are first asked for, since importing a module later would put it over its function.
 from tito_audit.audit import audit
-from tito_audit.bar import Bar
 from tito_audit.batch import Batch
 from tito_audit.check import assert_no_drift, check, check_batch
 from tito_audit.errors import (
@@ -34,10 +34,13 @@ from tito_audit.errors import (
 from tito_audit.findings import Finding
 from tito_audit.provenance import Provenance, ProvenanceBatch, provenance, provenance_batch
 from tito_audit.realised import Realised, RealisedSpan, assert_trained_ids
-from tito_audit.report import Report
 from tito_audit.results import Check, Pipeline, Span, Straddling
 from tito_audit.signal import masked_mean
 from tito_audit.tokenizer import Tokenizer, load_tokenizer
+
+if TYPE_CHECKING:
+    from tito_audit.bar import Bar
+    from tito_audit.report import Report
 
 __version__ = _core.__version__
 
@@ -73,6 +76,22 @@ __all__ = [
     "provenance",
     "provenance_batch",
 ]
+
+_LATE = {"Bar": "tito_audit.bar", "Report": "tito_audit.report"}
+"""What only an audit of a dataset needs: imported when it is first asked for."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415 - beside its use
+
+    return getattr(import_module(_LATE[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATE})
+
 
 if _core.DEBUG_BUILD:
     warnings.warn(

@@ -1,49 +1,27 @@
-"""A dataset, batch by batch, to one report. Memory is bounded by a batch and the findings that are kept."""
+"""A dataset, batch by batch, to one report. Memory is bounded by a batch and the findings that are kept.
+
+What reads, judges and counts is imported by the first audit: a training loop that only checks rows never pays for it.
+"""
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import replace
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
-from tito_audit.auditing.baseline import Baseline
-from tito_audit.auditing.clean_copy import clean_copy
-from tito_audit.auditing.groups import grouped
-from tito_audit.auditing.outcomes import Sink
-from tito_audit.auditing.rows_out import rows_out as write_rows
-from tito_audit.auditing.sampling import some_rows
-from tito_audit.auditing.selection import Selection
-from tito_audit.auditing.tally import Tally, TallyOptions
-from tito_audit.bar import Bar
 from tito_audit.check import pool_size
-from tito_audit.findings import Finding
-from tito_audit.reading.columns import choose
-from tito_audit.reading.logprobs import LogprobAlignment
-from tito_audit.reading.padding import Padding
-from tito_audit.reading.readers import Finished, NoTokenIdsError, RowReader, open_sources, rows_in_order
-from tito_audit.reading.row import Row
-from tito_audit.reading.rows import MaskConvention, NullMask, ReadOptions
-from tito_audit.reading.sequence import Scope
-from tito_audit.report import ColumnsFound, Note, Report, TokenizerInfo, Unchecked
 from tito_audit.tokenizer import Tokenizer, engine_of
 
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Mapping
 
-class Progress(NamedTuple):
-    """How far an audit has come.
-
-    Attributes:
-        rows: Rows read and judged.
-        tokens: Tokens judged.
-        bytes_read: Bytes read from files.
-    """
-
-    rows: int
-    tokens: int
-    bytes_read: int
+    from tito_audit.auditing.auditor import Progress
+    from tito_audit.auditing.outcomes import Sink
+    from tito_audit.bar import Bar
+    from tito_audit.reading.logprobs import LogprobAlignment
+    from tito_audit.reading.padding import Padding
+    from tito_audit.reading.rows import MaskConvention, NullMask
+    from tito_audit.reading.sequence import Scope
+    from tito_audit.report import Report
 
 
 def audit(
@@ -131,6 +109,19 @@ def audit(
         >>> report.statistics.drift_rows, report.statistics.straddling_tokens
         (1, 1)
     """
+    from contextlib import ExitStack  # noqa: PLC0415 - see the head of this module
+    from pathlib import Path  # noqa: PLC0415
+
+    from tito_audit.auditing.auditor import Auditor  # noqa: PLC0415
+    from tito_audit.auditing.baseline import Baseline  # noqa: PLC0415
+    from tito_audit.auditing.clean_copy import clean_copy  # noqa: PLC0415
+    from tito_audit.auditing.rows_out import rows_out as write_rows  # noqa: PLC0415
+    from tito_audit.auditing.selection import Selection  # noqa: PLC0415
+    from tito_audit.auditing.tally import TallyOptions  # noqa: PLC0415
+    from tito_audit.bar import Bar  # noqa: PLC0415
+    from tito_audit.reading.columns import choose  # noqa: PLC0415
+    from tito_audit.reading.rows import ReadOptions  # noqa: PLC0415
+
     engine = engine_of(tok)
     reading = ReadOptions(
         columns=choose(columns),
@@ -162,126 +153,3 @@ def audit(
         auditor = Auditor(engine, reading, judging, limit=limit, sample=sample, seed=seed)
         auditor.run(sources, sinks=sinks, progress=progress)
     return auditor.report()
-
-
-class Auditor:
-    """An audit in progress: `run` over sources, then `report`; after an interrupt the report is a partial one."""
-
-    def __init__(
-        self,
-        tok: Tokenizer,
-        reading: ReadOptions,
-        judging: TallyOptions,
-        *,
-        limit: int | None = None,
-        sample: int | None = None,
-        seed: int = 0,
-    ) -> None:
-        """Prepare an audit.
-
-        Args:
-            tok: The tokenizer.
-            reading: How records are read.
-            judging: How rows are judged and what is kept of it.
-            limit: As in `audit`.
-            sample: As in `audit`.
-            seed: As in `audit`.
-
-        Raises:
-            ValueError: A number is below what it can be.
-        """
-        _at_least(0, limit=limit, sample=sample, max_findings=judging.max_findings)
-        _at_least(1, model_vocab_size=judging.model_vocab_size)
-        self._tok = tok
-        # A record that does not name its own control ids has those of the tokenizer.
-        self._reading = replace(reading, pad_ids=tok.control.pad, end_ids=tok.control.eos)
-        self._judging = judging
-        self._tally = Tally(tok, judging)
-        self._limit = limit
-        self._sample = sample
-        self._seed = seed
-        self._started = time.monotonic()
-        self._finished = False
-        self._bytes_read = 0
-        self._reading_now: list[RowReader] = []
-        self._unchecked: list[Unchecked] = []
-        self._columns: list[ColumnsFound] = []
-        self._notes: list[Note] = []
-
-    def run(
-        self, sources: object, *, sinks: Sequence[Sink] = (), progress: Callable[[Progress], None] | None = None
-    ) -> None:
-        """Audit sources; arguments and errors as in `audit`. ``sinks`` are told of every row."""
-        if self._tok.skew is not None:
-            self._tally.add_about_dataset(Finding(code="TITO003", message=self._tok.skew))
-        threads, statistics = self._judging.threads, self._tally.statistics
-        with closing(self._rows(sources)) as all_rows:  # a source that is broken off by an interrupt is named too
-            chosen = some_rows(all_rows, limit=self._limit, sample=self._sample, seed=self._seed)
-            for rows in grouped(chosen, threads=threads):
-                self._tally.add(rows, sinks)
-                if progress is not None:
-                    progress(Progress(statistics.rows, statistics.tokens, self._bytes_read))
-        self._finished = True
-
-    def report(self) -> Report:
-        """Return what was found so far."""
-        tok, tally = self._tok, self._tally
-        for reader in self._reading_now:  # after an interrupt, or where not all rows were asked for
-            self._take_up(Finished(reader, None))
-        self._reading_now.clear()
-        # Merging a report with none puts it into the one order that all merged reports have.
-        return Report(
-            tokenizer=TokenizerInfo(tok.source, tok.sha256, tok.vocab_size, tok.changed, tok.engine),
-            statistics=tally.statistics,
-            findings=tuple(tally.kept),
-            max_findings=tally.kept.most,
-            worst=tally.worst,
-            unchecked=self._unchecked,
-            columns=self._columns,
-            source_notes=[*self._notes, *self._notes_on_rows()],
-            milliseconds=round((time.monotonic() - self._started) * 1000),
-            partial=not self._finished,
-        ).merge()
-
-    def _rows(self, sources: object) -> Generator[Row]:
-        """Chain the sources; one that fails does not keep the others from being read."""
-        threads = self._judging.threads
-        readers = map(self._begun, open_sources(sources, self._reading, on_read=self._on_read, workers=threads))
-        with closing(rows_in_order(readers, workers=threads)) as chunks:
-            for chunk in chunks:
-                if isinstance(chunk, Finished):
-                    self._reading_now.remove(chunk.reader)
-                    self._take_up(chunk)
-                else:
-                    yield from chunk
-
-    def _begun(self, reader: RowReader) -> RowReader:
-        self._reading_now.append(reader)
-        return reader
-
-    def _on_read(self, length: int) -> None:
-        self._bytes_read += length
-
-    def _take_up(self, finished: Finished) -> None:
-        reader, error = finished
-        if error is not None:
-            code = "TITO006" if isinstance(error, NoTokenIdsError) else None
-            self._unchecked.append(Unchecked(reader.source, code, str(error)))
-        if reader.columns is not None:
-            self._columns.append(ColumnsFound(dict(reader.columns.items()), 1, reader.source))
-        self._notes += [Note(note, 1, reader.source) for note in reader.notes]
-
-    def _notes_on_rows(self) -> Iterator[Note]:
-        if self._limit is not None:
-            yield Note(f"only the first {self._limit:,} rows were looked at (limit)", 1, "all sources")
-        if self._sample is not None:
-            drawn = f"{self._sample:,} rows, drawn at random with seed {self._seed}, were audited (sample)"
-            yield Note(f"only {drawn}", 1, "all sources")
-        if self._tally.seen_ids.full:
-            yield Note("so many rows have an id that the last ones were not searched for duplicates", 1, "all sources")
-
-
-def _at_least(least: int, **options: int | None) -> None:
-    for name, value in options.items():
-        if value is not None and value < least:
-            raise ValueError(f"{name}={value}: {least} or more is needed")

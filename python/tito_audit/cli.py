@@ -33,7 +33,7 @@ from tito_audit.command.options import (
 )
 
 if TYPE_CHECKING:
-    from tito_audit.audit import Auditor
+    from tito_audit.auditing.auditor import Auditor
     from tito_audit.auditing.baseline import Baseline
     from tito_audit.auditing.outcomes import Sink
     from tito_audit.auditing.tally import TallyOptions
@@ -223,7 +223,7 @@ def check(**values: Any) -> int:  # noqa: ANN401 - an option each
     FILE is a file of JSON Lines (also .gz, .zst), Parquet or Arrow, a folder of such files, a pattern
     ("rollouts/*.jsonl"), or - for stdin.
     """
-    from tito_audit.audit import Auditor  # noqa: PLC0415
+    from tito_audit.auditing.auditor import Auditor  # noqa: PLC0415
     from tito_audit.errors import TitoError  # noqa: PLC0415
 
     files, bar = values["files"], read_bar(values)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,6 +68,8 @@ def _mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
             return math.fsum(products.tolist()) / math.fsum(weights.tolist())
         except OverflowError:
             pass
+    from fractions import Fraction  # noqa: PLC0415 - only odd magnitudes need it
+
     parts = [Fraction(weight) for weight in weights.tolist()]
     total = sum(Fraction(value) * part for value, part in zip(values.tolist(), parts, strict=True))
     return float(total / sum(parts))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from tito_audit.audit import Progress
+from tito_audit.auditing.auditor import Progress
 from tito_audit.printable import counted
 
 _LINE_EVERY = 10.0
