@@ -20,7 +20,7 @@ import tito_audit as tito
 
 Report = dict[str, Any]
 Record = dict[str, Any]
-PER_TOKEN = ("token_ids", "mask", "logprobs", "raw_logprobs")
+PER_TOKEN = ("token_ids", "mask", "logprobs")
 SIZE = 96
 """Tokens of a row of equal length."""
 
@@ -242,7 +242,7 @@ def test_types_of_masks(values: str, wanted: Report) -> None:
 def cut(record: Record) -> Record:
     """The first tokens of a rollout."""
     turns = [turn | {"end": min(turn["end"], SIZE)} for turn in record["turns"] if turn["start"] < SIZE]
-    return record | {name: record[name][:SIZE] for name in PER_TOKEN} | {"turns": turns}
+    return {"id": record["id"], "turns": turns} | {name: record[name][:SIZE] for name in PER_TOKEN}
 
 
 @pytest.mark.parametrize("values", VALUES)

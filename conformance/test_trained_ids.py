@@ -103,7 +103,7 @@ def test_the_command_says_the_same_of_the_figure(
     assert wrong["message"].startswith("1 token of mask 0 is trained, 1 token of mask 1 is missed; 0 straddling")
     assert wrong["positions"] == {"listed": [6, 8], "count": 2}
     (differ,) = [found for found in report["findings"] if found["code"] == "TITO110"]
-    assert differ["message"].startswith("retokenized: 2 sampled ids became 1")
+    assert differ["message"].startswith("retokenized: 11 sampled ids became 10; first at token 4")
     assert (differ["token_start"], differ["token_stop"], differ["first_diff"]) == (4, 6, 4)
     assert (differ["sampled"]["ids"], differ["reencoded"]["ids"]) == (ids[4:6], trained[4:5])
 

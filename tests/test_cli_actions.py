@@ -51,7 +51,8 @@ def test_codes_are_selected_and_ignored(tokenizer: str, tmp_path: Path, capsys: 
     assert set(chosen["statistics"]["by_code"]) == {"TITO101"}
     assert {found["code"] for found in chosen["findings"]} == {"TITO101"}
     assert chosen["statistics"]["rows_skipped"] == 1, "what is not reported still happened"
-    assert main(["check", path, "-t", tokenizer, "--ignore", "TITO001", "-q"]) == 0
+    assert main(["check", path, "-t", tokenizer, "--ignore", "TITO001"]) == 0
+    assert "these codes are not reported: TITO001" in capsys.readouterr().out
     assert main(["check", path, "-t", tokenizer, "--ignore", "TITO9"]) == 2
     assert "there is no finding 'TITO9'" in capsys.readouterr().err
 
@@ -85,6 +86,9 @@ def test_a_baseline_lets_known_rewrites_pass_and_new_ones_fail(tokenizer: str, t
     assert main(["check", known, *gate, "--write-baseline", baseline]) == 1
     other_row = write(tmp_path / "other.jsonl", {"token_ids": [X, A, A], "mask": [0, 1, 1]})
     assert main(["check", known, other_row, *gate, "--baseline", baseline]) == 0
+    out = capsys.readouterr().out
+    assert "known drift: 2 rows (100.00%), ignored or in the baseline" in out
+    assert "worst rollouts" not in out.split("OK  ")[-1]
     new = write(tmp_path / "new.jsonl", {"token_ids": [A, A, A], "mask": [1, 1, 1]}, {"token_ids": [E, 9]})
     capsys.readouterr()
     made = check(capsys, known, new, *gate, "--baseline", baseline, "--ignore", "TITO005")
@@ -243,6 +247,10 @@ def test_one_row_is_shown(tokenizer: str, tmp_path: Path, capsys: Capture) -> No
     out = capsys.readouterr().out
     assert "id drifts" in out
     assert '[ "aa" ]' in out
+    assert main(["show", f"{path}:2", "-t", tokenizer]) == 0
+    assert capsys.readouterr().out == out
+    assert main(["show", path, "-t", tokenizer]) == 2
+    assert "which row?" in capsys.readouterr().err
     assert main(["show", path, "--row", "3", "-t", tokenizer]) == 0
     assert "1.5 at position 0 is no integer" in capsys.readouterr().out
     assert main(["show", path, "--row", "4", "-t", tokenizer]) == 2
@@ -352,3 +360,23 @@ def test_the_command_to_paste_reads_the_rows_as_this_one_did(tokenizer: str, tmp
     assert words[-7:] == ["--ignore-dropout", "--ids", "out.ids", "--mask", "m", "--mask-ignore", "-100.0"]
     assert main(words[1:]) == 0
     assert '[ "aa" ]' in capsys.readouterr().out
+
+
+def test_what_was_not_compared_is_not_said_to_be_equal(tokenizer: str, tmp_path: Path, capsys: Capture) -> None:
+    same = {"token_ids": [X], "mask": [1], "train_ids": [X]}
+    some = write(tmp_path / "some.jsonl", same, CLEAN, CLEAN)
+    assert main(["check", some, "-t", tokenizer]) == 0
+    assert "every record is sound (1 row compared with training)" in capsys.readouterr().out
+    assert main(["check", write(tmp_path / "all.jsonl", same), "-t", tokenizer]) == 0
+    assert "training ids equal sampled ids" in capsys.readouterr().out
+
+
+def test_a_result_that_cannot_be_begun_is_no_report(
+    tokenizer: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    path = write(tmp_path / "r.jsonl", CLEAN)
+    assert main(["check", path, "-t", tokenizer, "--rows-out", str(tmp_path / "rows.parquet")]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert 'pip install "tito_audit[parquet]"' in captured.err

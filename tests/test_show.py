@@ -106,9 +106,16 @@ def test_what_was_trained_stands_below_what_was_sampled(kind: str, width: int, s
 
 
 def test_many_places_of_realised_drift_are_counted() -> None:
-    text = told(trained(ids("1", "2", "d", "1", "2"), ids("12", "d", "12")), most_spans=1)
+    text = told(trained(ids("12", "d", "12"), ids("1", "2", "d", "1", "2")), most_spans=1)
     assert text.count("  trained  ") == 1
     assert "  and 1 more place" in text
+
+
+def test_places_of_a_plain_re_encode_are_drawn_once() -> None:
+    text = told(trained(ids("1", "2", "d", "1", "2"), ids("12", "d", "12")))
+    assert "the trained ids are those that the text encodes to" in text
+    assert text.count("  re-encoded  ") == 2
+    assert "  trained  " not in text
 
 
 def test_straddling_tokens_are_listed() -> None:

@@ -141,10 +141,10 @@ def test_realised_drift_and_exposure_are_two_lines() -> None:
         "  realised drift: 12 rows (0.03%): 10 retokenized, 2 truncated"
     )
     assert lines(compared_rows=120, **compared)[0] == (
-        "  realised drift: 12 rows (10.00%): 10 retokenized, 2 truncated (120 rows say what was trained)"
+        "  realised drift: 12 rows (10.00%): 10 retokenized, 2 truncated (120 rows compared)"
     )
     none = lines(realised_rows=0, compared_rows=3)[0]
-    assert none == "  realised drift: none in 3 rows that say what was trained"
+    assert none == "  realised drift: none, the training ids equal the sampled ids (3 rows compared)"
 
 
 def test_quiet_is_table_and_verdict() -> None:

@@ -238,6 +238,8 @@ def check(**values: Any) -> int:  # noqa: ANN401 - an option each
     auditor = Auditor(tok, reading, judging, limit=values["limit"], sample=values["sample"], seed=values["seed"])
     done = _audited(auditor, files, bar, judging.collected, targets, values)
     report = auditor.report()
+    if not done and not report.statistics.rows and not report.unchecked:
+        return EXIT_UNCHECKED  # what is wrong was said, and there is nothing to report
     _emit(report, bar, values, width=judging.width)
     return _exit_code(report, bar, exit_zero=values["exit_zero"]) if done else EXIT_UNCHECKED
 
@@ -310,8 +312,10 @@ def _audited(
 
 
 @cli.command(cls=Configured)
-@click.argument("file", metavar="FILE")
-@click.option("--row", type=click.IntRange(min=1), required=True, metavar="N", help="Number of the row, from 1.")
+@click.argument("file", metavar="FILE[:N]")
+@click.option(
+    "--row", type=click.IntRange(min=1), metavar="N", help="Number of the row, from 1, where FILE does not end in it."
+)
 @tokenizer_options
 @column_options
 @reading_options
@@ -338,7 +342,7 @@ def _audited(
 def show(**values: Any) -> int:  # noqa: ANN401 - an option each
     """Show one rollout: what was sampled, what a re-encode makes of it, and why.
 
-    FILE:N is where `check` says that a finding is: the line of a JSON Lines file, or the row of a table.
+    FILE:N is the place that `check` prints: the line of a JSON Lines file, or the row of a table.
     """
     from tito_audit.auditing.one_row import one_row  # noqa: PLC0415
     from tito_audit.command import console  # noqa: PLC0415
@@ -346,12 +350,11 @@ def show(**values: Any) -> int:  # noqa: ANN401 - an option each
     from tito_audit.rendering.show import shown  # noqa: PLC0415
     from tito_audit.rendering.style import COLOUR, PLAIN  # noqa: PLC0415
 
+    file, number = _place(values["file"], values["row"])
     tok = _load(values)
     style = COLOUR if wants_color(values["color"], to_stdout=True) else PLAIN
     try:
-        found = one_row(
-            values["file"], values["row"], tok, read_options(values), model_vocab_size=values["model_vocab_size"]
-        )
+        found = one_row(file, number, tok, read_options(values), model_vocab_size=values["model_vocab_size"])
         text = shown(
             found.check,
             place=found.row.place,
@@ -368,6 +371,16 @@ def show(**values: Any) -> int:  # noqa: ANN401 - an option each
         raise UncheckedError.of(error) from error
     console.write_result(text, None)
     return EXIT_OK
+
+
+def _place(file: str, row: int | None) -> tuple[str, int]:
+    """File and number of a row, which may stand behind the file's name."""
+    if row is not None:
+        return file, row
+    name, _, number = file.rpartition(":")
+    if not name or not number.isdecimal() or not int(number):
+        raise click.UsageError("which row? name it as FILE:N, or with --row N")
+    return name, int(number)
 
 
 @cli.command()

@@ -347,7 +347,8 @@ class Report:
         try:
             text = Path(path).read_bytes()
         except (OSError, ValueError) as error:
-            raise ReportError(f"{inert(os.fsdecode(path))}: cannot be read ({inert(str(error))})") from error
+            reason = getattr(error, "strerror", None) or str(error)
+            raise ReportError(f"{inert(os.fsdecode(path))}: cannot be read ({inert(reason)})") from error
         return cls.from_json(text, source=os.fsdecode(path))
 
     def __str__(self) -> str:

@@ -142,6 +142,10 @@ class Auditor:
         self._notes += [Note(note, 1, reader.source) for note in reader.notes]
 
     def _notes_on_rows(self) -> Iterator[Note]:
+        selection = self._judging.selection
+        for what, codes in (("only these codes are", selection.select), ("these codes are not", selection.ignore)):
+            if codes:
+                yield Note(f"{what} reported: {', '.join(codes)}", 1, "all sources")
         if self._limit is not None:
             yield Note(f"only the first {self._limit:,} rows were looked at (limit)", 1, "all sources")
         if self._sample is not None:

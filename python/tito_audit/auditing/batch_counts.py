@@ -138,14 +138,16 @@ def add_batch(
     if len(columns["pipeline_drifted"]):
         statistics.pipeline_drift_rows = plus(statistics.pipeline_drift_rows, columns["pipeline_drifted"].sum())
         statistics.accepted_pipeline_drift_rows += drift.accepted_pipeline_rows
-    if batch.mask is not None or batch.owners is not None:
+    placed = engine == "reference"  # an object does not say where its tokens lie
+    if placed and (batch.mask is not None or batch.owners is not None):
         statistics.owner_crossing_tokens = plus(statistics.owner_crossing_tokens, batch.n_owner_crossing.sum())
         statistics.shared_characters = plus(statistics.shared_characters, batch.n_shared_chars.sum())
     if batch.mask is None:
         statistics.rows_without_mask += int(checked.sum())
     else:
         statistics.rows_unplaced += int((batch.drifted & ~batch.located).sum())
-        statistics.straddling_tokens = plus(statistics.straddling_tokens, len(columns["straddling_id"]))
+        if placed:
+            statistics.straddling_tokens = plus(statistics.straddling_tokens, len(columns["straddling_id"]))
     if drift.trainable is not None and drift.trainable_tokens is not None:
         statistics.trainable_tokens = plus(statistics.trainable_tokens, drift.trainable[checked].sum())
         statistics.drift_trainable_tokens = plus(statistics.drift_trainable_tokens, drift.trainable_tokens.sum())

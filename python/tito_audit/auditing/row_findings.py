@@ -110,7 +110,7 @@ class RowFinding:
 
 
 class WorstRow(NamedTuple):
-    """One of the rows that drift most.
+    """One of the rows that drift most, and not only in ways that are ignored or in the baseline.
 
     Attributes:
         source: Its file.

@@ -307,7 +307,7 @@ class Tally:
         def order(index: int) -> tuple[int, int, str, int]:
             return -(damage[index] or 0), -tokens[index], *group.rows[index].place
 
-        worst = nsmallest(MOST_WORST, np.flatnonzero(drift.drifts).tolist(), key=order)
+        worst = nsmallest(MOST_WORST, np.flatnonzero(drift.drifts & ~drift.accepted).tolist(), key=order)
         found = [
             WorstRow(
                 source=group.rows[index].source,

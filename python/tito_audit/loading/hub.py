@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,9 @@ _FILE = re.compile(r".*\.(json|jsonl|model|tiktoken|txt|bin|gz|zst)", re.IGNOREC
 
 
 def is_id(source: str) -> bool:
-    """Say whether a string reads like a hub id: ``name`` or ``organisation/name``, and no file name."""
-    return _ID.fullmatch(source) is not None and not _FILE.fullmatch(source) and len(source) <= 96
+    """Say whether a string reads like a hub id: ``name`` or ``organisation/name``, and no file name or folder here."""
+    reads_so = _ID.fullmatch(source) is not None and not _FILE.fullmatch(source) and len(source) <= 96
+    return reads_so and ("/" not in source or not Path(source).parent.is_dir())
 
 
 def download(id_: str, revision: str | None) -> Path:
@@ -37,8 +39,9 @@ def download(id_: str, revision: str | None) -> Path:
         from huggingface_hub import hf_hub_download  # noqa: PLC0415 - only a hub id needs it
     except ImportError as error:
         raise TokenizerError(
-            f'{asked}: no such file or folder, and to ask the hub for it: pip install "tito_audit[hf]"'
+            f"{asked}: no such file or folder, and to ask the hub for it: pip install huggingface_hub"
         ) from error
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries are no news to anybody
     try:
         path = Path(hf_hub_download(id_, TOKENIZER_FILE, revision=revision))
     except Exception as error:

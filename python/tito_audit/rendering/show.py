@@ -155,6 +155,10 @@ class _Page(NamedTuple):
             if finding.code in _REALISED:
                 yield from self._finding(finding)
         spans = list(realised.spans) or _wrong_masks(realised)
+        if np.array_equal(realised.train_ids, check.reencoded_ids):  # then each place is drawn as drift
+            text = "the trained ids are those that the text encodes to: the places are below"
+            yield from wrapped(text, self.width, first="  ", rest="  ")
+            return
         for span in spans[:most]:
             yield from flowed([place_of(span), span.cause.replace("_", " ")], self.width, first="  --> ", rest="      ")
             yield from self._lanes(trained_lanes(check, span, width=self.width))

@@ -134,7 +134,7 @@ class _Page(NamedTuple):
             f"tokenizers {_core.TOKENIZERS_VERSION}",
             short_path(inert(tokenizer.source), width - 2),
             f"sha256:{tokenizer.sha256[:8]}",
-            f"{tokenizer.vocab_size:,} ids",
+            *([f"{tokenizer.vocab_size:,} ids"] if tokenizer.vocab_size else []),  # some objects do not say
             f"{inert(tokenizer.engine)} engine",
         )
         first, *more = flowed(parts, width, rest="  ")
@@ -272,9 +272,10 @@ class _Page(NamedTuple):
         """The commands that show the rows to look at, and explain what is the matter with them."""
         targets = list(self._targets())
         for target in targets:
-            if len(targets) > 1:
+            lines = list(self._show(target, options))
+            if len(targets) > 1 and lines:
                 yield self.style(f"  {target.what}:", "faint")
-            yield from self._show(target, options)
+            yield from lines
         codes = sorted({code for target in targets for code in target.codes}, key=lambda code: (_rank(code), code))
         if codes:
             yield from self._command(["tito-audit", "explain", *codes[:_EXPLAINED]])
@@ -322,6 +323,8 @@ class _Page(NamedTuple):
         tokens = f"; {counted(s.drift_tokens, 'token')}{_of_them(s.drift_trainable_tokens, s.trainable_tokens)}"
         changed = f"a re-encode would change {_rows(s.drift_rows, s.rows_checked)}{silent}{tokens}"
         yield "exposure", changed if s.drift_rows else "a re-encode would change no row"
+        if s.accepted_drift_rows:
+            yield "known drift", f"{_rows(s.accepted_drift_rows, s.rows_checked)}, ignored or in the baseline"
         if s.pipeline_drift_rows is not None:
             yield "exposure with the pipeline's decode options", _rows(s.pipeline_drift_rows, s.rows_checked)
         if s.artefact_rows:
@@ -376,6 +379,8 @@ class _Page(NamedTuple):
             sound, more = "every record is sound", " (what was trained is not compared)"
         elif self.bar.fail_on == "realised" and not s.realised_rows:
             sound = "training ids equal sampled ids"
+            if s.compared_rows < s.rows_checked:
+                sound, more = "every record is sound", f" ({counted(s.compared_rows, 'row')} compared with training)"
         exposure = f"; exposure {_rows(s.drift_rows, s.rows_checked)}" if s.drift_rows else ""
         yield from (f"{size}: {sound}{more}{exposure}", f"{size}: {sound}{more}", f"{size}: {sound}", size)
 
@@ -408,16 +413,16 @@ def _realised(report: Report) -> str:
     if s.realised_rows is None:
         return "not compared: no row says what was trained"
     if not s.realised_rows:
-        return f"none in {counted(s.compared_rows, 'row')} that say what was trained"
+        return f"none, the training ids equal the sampled ids ({counted(s.compared_rows, 'row')} compared)"
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in s.realised_by_kind.items() if count)
-    said = "" if s.compared_rows == s.rows_checked else f" ({counted(s.compared_rows, 'row')} say what was trained)"
+    said = "" if s.compared_rows == s.rows_checked else f" ({counted(s.compared_rows, 'row')} compared)"
     return f"{_rows(s.realised_rows, s.compared_rows)}{': ' if kinds else ''}{kinds}{said}"
 
 
 def _ownership(report: Report) -> str:
     s = report.statistics
     if s.owner_crossing_tokens is None or s.shared_characters is None:
-        return "unknown, there is no mask"
+        return "unknown, there is no mask" if report.tokenizer.engine == "reference" else "unknown to this engine"
     straddling = "unknown (no mask)" if s.straddling_tokens is None else f"{s.straddling_tokens:,}"
     crossing, shared = f"{s.owner_crossing_tokens:,}", f"{s.shared_characters:,}"
     return f"straddling tokens {straddling}, owner-crossing tokens {crossing}, shared characters {shared}"
