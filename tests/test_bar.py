@@ -1,5 +1,7 @@
 """What fails an audit, and which row is clean."""
 
+from fractions import Fraction
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,6 +44,15 @@ def test_a_share_of_rows_is_tolerated_and_no_more() -> None:
     assert bar.reasons(statistics(TITO001=3)) == ["TITO001 unreadable-record in 3 of 100 rows (at most 2.0000%)"]
     assert bar.reasons(statistics(TITO101=51)) == ["TITO101 merge in 51 of 100 rows (at most 50.0000%)"]
     assert bar.fails_row({"TITO101"}, drifts=True), "a tolerated row is not clean"
+
+
+@given(st.integers(0, 1000), st.integers(1, 1000))
+def test_a_rate_is_taken_as_it_is_written(rows: int, whole: int) -> None:
+    rate = round(rows / whole, 3)
+    bar = Bar(max_rate={"TITO004": min(rate, 1.0)})
+    most = int(Fraction(str(min(rate, 1.0))) * whole)
+    assert not bar.reasons(statistics(whole, TITO004=most))
+    assert bar.reasons(statistics(whole, TITO004=most + 1))
 
 
 def test_a_rate_of_zero_tolerates_nothing_of_a_note() -> None:

@@ -380,3 +380,19 @@ def test_a_result_that_cannot_be_begun_is_no_report(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert 'pip install "tito_audit[parquet]"' in captured.err
+
+
+def test_redacted_names_are_still_told_apart(tokenizer: str, tmp_path: Path, capsys: Capture) -> None:
+    names = ["my row 0", "my row 1", "my row 0"]
+    path = write(tmp_path / "r.jsonl", *[CLEAN | {"id": name} for name in names])
+    made = check(capsys, path, "-t", tokenizer, "--redact")
+    assert [(found["code"], found["row"]) for found in made["findings"]] == [("TITO019", 3)]
+    assert "my row" not in json.dumps(made)
+
+
+def test_a_row_that_drifts_in_the_pipeline_is_not_clean(tokenizer: str, tmp_path: Path) -> None:
+    path, clean = write(tmp_path / "r.jsonl", {"token_ids": [A, E, X], "mask": [1, 1, 1]}, CLEAN), tmp_path / "c.jsonl"
+    bar = ["-t", tokenizer, "--fail-on", "drift", "--skip-special-tokens"]
+    assert main(["check", path, *bar, "--write-clean", str(clean)]) == 1
+    assert [json.loads(line)["id"] for line in clean.read_text().splitlines()] == ["clean"]
+    assert main(["check", str(clean), *bar]) == 0

@@ -79,7 +79,9 @@ def test_a_path_wins(home: Path) -> None:
 
 def test_the_package_that_asks_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(tito.TokenizerError, match=r"org/name: no such file or folder, and .*pip install huggingface_hub"):
+    with pytest.raises(
+        tito.TokenizerError, match=r"org/name: no such file or folder, and .*pip install huggingface_hub"
+    ):
         tito.load_tokenizer("org/name")
 
 

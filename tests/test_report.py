@@ -227,6 +227,30 @@ def test_a_report_survives_json(rows: list[Any], most: int) -> None:
     assert read.to_json() == made.to_json()
 
 
+WRONG: st.SearchStrategy[Any] = (
+    st.none() | st.integers() | st.text(max_size=3) | st.lists(st.integers(), max_size=2) | st.just({})
+)
+
+
+@given(st.data())
+def test_a_damaged_report_is_refused_or_as_good_as_any(data: st.DataObject) -> None:
+    written = json.loads(audit([DRIFTS, BAD, DRIFTS | {"train_ids": [A]}], TOK, threads=1).to_json())
+    place: Any = written
+    while True:  # somewhere inside
+        key = data.draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
+        if not place[key] or not isinstance(place[key], dict | list) or data.draw(st.booleans()):
+            break
+        place = place[key]
+    place[key] = data.draw(WRONG)
+    try:
+        read = Report.from_json(json.dumps(written))
+    except tito.ReportError:
+        return
+    assert json.loads(read.to_json())
+    assert str(read)
+    assert read.merge(read).statistics.rows == 2 * read.statistics.rows
+
+
 @given(ROWS)
 def test_metrics_are_flat_finite_and_stable(rows: list[Any]) -> None:
     made = audit(rows, TOK, threads=1)

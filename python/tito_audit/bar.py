@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Literal, get_args
 
 from tito_audit.auditing.counts import Statistics
@@ -26,7 +27,8 @@ class Bar:
         fail_on: ``"realised"``: realised drift, and every finding of severity error. ``"drift"``: these, and rows that
             drift (artefact rows and spans at the start of a row without context do not count). ``"never"``: nothing.
         max_rate: Code to the share of rows, from 0 to 1, that may have it: of the rows that were checked or, for what
-            is wrong with a record, of all rows. It takes the place of what ``fail_on`` says about the code.
+            is wrong with a record, of all rows. It takes the place of what ``fail_on`` says about the code;
+            drift as such is judged by ``fail_on`` alone.
     """
 
     fail_on: FailOn = "realised"
@@ -70,7 +72,7 @@ class Bar:
             rows = count.rows - count.accepted_rows
             if code in self.max_rate:
                 whole, most = statistics.whole(code), self.max_rate[code]
-                if rows > most * whole:
+                if rows > Fraction(str(most)) * whole:  # 0.29 of 100 rows are 29, and not a little less
                     yield f"{code} {rule(code).name} in {rows:,} of {counted(whole, 'row')} (at most {most:.4%})"
             elif self._fails(code) and (rows or not count.rows):  # a finding about the whole dataset has no row
                 yield f"{code} {rule(code).name} in {counted(rows, 'row')}"

@@ -358,7 +358,7 @@ def show(**values: Any) -> int:  # noqa: ANN401 - an option each
         text = shown(
             found.check,
             place=found.row.place,
-            id=found.row.id,
+            id=found.row.shown_id,
             columns=found.columns,
             turns=found.turns,
             faults=found.faults,

@@ -16,7 +16,7 @@ from tito_audit.auditing.row_findings import RowFinding, WorstRow
 from tito_audit.bar import Bar
 from tito_audit.errors import ReportError
 from tito_audit.printable import counted, inert
-from tito_audit.rules import rule
+from tito_audit.rules import RULES, rule
 from tito_audit.whole_file import write_whole
 
 FORMAT = "tito_audit/report"
@@ -296,10 +296,20 @@ class Report:
                 f"{inert(source)}: a report of format {inert(str(data.get('format_version')))}, this version reads "
                 f"format {FORMAT_VERSION}"
             )
+        import msgspec  # noqa: PLC0415 - 30 ms that only reading a report needs
+
+        from tito_audit.schema import ReportDict  # noqa: PLC0415
+
         try:
-            return cls._from_dict(data)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ReportError(f"{inert(source)}: a damaged report ({inert(repr(error))})") from error
+            checked = msgspec.convert(data, ReportDict, strict=True)
+        except msgspec.ValidationError as error:
+            raise ReportError(f"{inert(source)}: a damaged report ({inert(str(error))})") from error
+        codes = {found["code"] for found in checked["findings"]} | checked["statistics"]["by_code"].keys()
+        if codes - RULES.keys():
+            raise ReportError(
+                f"{inert(source)}: a report of a later version (it has {inert(min(codes - RULES.keys()))})"
+            )
+        return cls._from_dict(data)
 
     @classmethod
     def _from_dict(cls, data: Mapping[str, Any]) -> Report:

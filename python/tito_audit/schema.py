@@ -58,7 +58,7 @@ class PlaceDict(TypedDict):
 
 
 class CodeDict(TypedDict):
-    """How often a code was found: in rows of ``rows_checked``, TITO001, 002, 016 and 017 in rows of ``rows``."""
+    """How often a code was found: in rows of ``rows_checked``, TITO001, 002, 016, 017, 019 in rows of ``rows``."""
 
     name: str
     severity: Literal["error", "warning", "note"]

@@ -49,6 +49,7 @@ class DriftRows(NamedTuple):
         start: Start of each span that counts, as a place in all tokens of the batch.
         stop: One past the end.
         row_start_spans: Number of spans that are left out since they begin a row without context.
+        pipeline: The row drifts with the pipeline's options, and not for a cause that is ignored.
         accepted_pipeline_rows: Rows that drift with the pipeline's options, for a cause that is ignored.
     """
 
@@ -61,6 +62,7 @@ class DriftRows(NamedTuple):
     start: Indices
     stop: Indices
     row_start_spans: int
+    pipeline: NDArray[np.bool_]
     accepted_pipeline_rows: int
 
 
@@ -91,7 +93,11 @@ def drift_rows(batch: Batch, accepted_spans: NDArray[np.bool_], ignored_causes: 
         trainable = before[batch.offsets[1:]] - before[batch.offsets[:-1]]
         trainable_tokens = per_row(before[stop] - before[start])
     spans = np.bincount(row, minlength=len(batch))
-    pipeline = columns["pipeline_cause"]
+    causes = columns["pipeline_cause"]
+    with_options = np.zeros(len(batch), dtype=np.bool_)
+    with_options[: len(causes)] = causes != NO_CAUSE  # none where no option was asked for
+    ignored = np.zeros(len(batch), dtype=np.bool_)
+    ignored[with_options] = ignored_causes[causes[causes != NO_CAUSE]]
     return DriftRows(
         checked=checked,
         drifts=spans > 0,
@@ -102,7 +108,8 @@ def drift_rows(batch: Batch, accepted_spans: NDArray[np.bool_], ignored_causes: 
         start=start,
         stop=stop,
         row_start_spans=int(at_row_start.sum()),
-        accepted_pipeline_rows=int(ignored_causes[pipeline[pipeline != NO_CAUSE]].sum()),
+        pipeline=with_options & ~ignored,
+        accepted_pipeline_rows=int(ignored.sum()),
     )
 
 

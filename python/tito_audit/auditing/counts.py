@@ -9,7 +9,7 @@ import numpy as np
 LAST_TURN = 9_999
 """Highest turn that is counted by itself, so that the counts of a dataset are bounded."""
 
-_OF_RECORDS = {"TITO001", "TITO002", "TITO016", "TITO017"}
+_OF_RECORDS = {"TITO001", "TITO002", "TITO016", "TITO017", "TITO019"}
 """Codes that are found while a record is read, so in rows that are skipped too."""
 _WRONG_TOKENIZER_ROWS, _WRONG_TOKENIZER_TOKENS, _ENOUGH_ROWS = 0.9, 0.05, 10
 """Shares of rows that drift and of tokens inside drift spans above which a sampler's own tokenizer is unlikely."""

@@ -58,7 +58,7 @@ class Judged(NamedTuple):
         row: The row.
         outcome: What the audit says.
         open_codes: Codes of findings that are not in the baseline.
-        drifts: It drifts, and not only in ways that are ignored or in the baseline.
+        drifts: It drifts, with or without the pipeline's options, and not only in ways that are ignored or known.
     """
 
     row: Row

@@ -44,7 +44,7 @@ def placed(
         ),
         source=row.source,
         row=row.number,
-        id=row.id,
+        id=row.shown_id,
         turn=None if turns is None or column is not None else _turn(finding, turns),
         column=column,
         context=() if check is None else _drawn(finding, check, width),

@@ -179,7 +179,7 @@ class Tally:
         named = [place for place, row in enumerate(rows) if row.id is not None]
         for place, known in zip(named, self.seen_ids.add([rows[place].id for place in named]), strict=True):
             if known:
-                message = f"the id {inert(str(rows[place].id))} was seen before"
+                message = f"the id {inert(str(rows[place].shown_id))} was seen before"
                 noted[place].append(Fault(None, Finding(code="TITO019", message=message)))
 
     def _judged(self, rows: Sequence[Row], places: Sequence[int]) -> _Group:
@@ -312,7 +312,7 @@ class Tally:
             WorstRow(
                 source=group.rows[index].source,
                 row=group.rows[index].number,
-                id=group.rows[index].id,
+                id=group.rows[index].shown_id,
                 tokens=int(batch.n_tokens[index]),
                 trainable_tokens=trainable[index],
                 drift_tokens=tokens[index],
@@ -329,11 +329,11 @@ class Tally:
         drifting: set[int] = set()
         if group is not None:
             facts = dict(zip(group.places, _facts(group, self._tok.engine), strict=True))
-            open_drift = group.drift.drifts & ~group.drift.accepted
+            open_drift = (group.drift.drifts & ~group.drift.accepted) | group.drift.pipeline
             drifting = set(np.array(group.places)[open_drift].tolist())
         for place, row in enumerate(rows):
             known = facts.get(place, {})
-            outcome = Outcome(row.source, row.number, row.id, codes=tuple(sorted(codes.all[place])), **known)
+            outcome = Outcome(row.source, row.number, row.shown_id, codes=tuple(sorted(codes.all[place])), **known)
             yield Judged(row, outcome, frozenset(codes.open[place]), drifts=place in drifting)
 
 

@@ -118,6 +118,11 @@ class Row:
     findings: list[Finding] = field(default_factory=list)
 
     @property
+    def shown_id(self) -> str | int | None:
+        """The name as it may be shown: of a redacted record only its length, unless it looks like a name."""
+        return redacted_id(self.id) if self.redact else self.id
+
+    @property
     def place(self) -> tuple[str, int]:
         """Source and number."""
         return self.source, self.number

@@ -18,7 +18,7 @@ from tito_audit.printable import inert
 from tito_audit.reading.columns import ABSENT, Columns, cell, has, is_sequence, listed
 from tito_audit.reading.logprobs import LogprobAlignment, ReadLogprobs, read_logprobs
 from tito_audit.reading.padding import Padding, kept_tokens, without
-from tito_audit.reading.row import Fault, Row, Twin, redacted_id, redacted_roles
+from tito_audit.reading.row import Fault, Row, Twin, redacted_roles
 from tito_audit.reading.second_sources import second_sources
 from tito_audit.reading.sequence import Joined, Scope, join, to_targets
 from tito_audit.reading.training import read_training, without_same_padding
@@ -146,7 +146,7 @@ class _Reading:
         row, columns = self.row, self.columns
         if columns.id is not None:
             name = _name(cell(self.record, columns.id))
-            row.id = redacted_id(name) if self.options.redact else name
+            row.id = name
         joined = self.attempt(self.ids)
         if joined is None:
             return
