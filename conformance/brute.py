@@ -1,4 +1,4 @@
-"""The sampled rollouts judged by the brute force, row by row: what counts, merges and worst rollouts are held against."""
+"""The sampled rollouts judged by the brute force, row by row: what the command's counts and ranks are held against."""
 
 from dataclasses import dataclass
 from functools import cache

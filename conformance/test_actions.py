@@ -78,7 +78,13 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     for at, each in enumerate(everything()):
         found[at % 7 if at % 5 else 3].append(each.record)
     found[0] = [row | {"train_ids": row["token_ids"][at % 3 :]} for at, row in enumerate(found[0])]
-    found[1][4:4] = [{"token_ids": [1, 2.5], "mask": [0, 1]}, {"token_ids": [1, 2], "mask": [0]}, {"token_ids": [49_999]}]
+    bad: list[dict[str, Any]] = [
+        {"token_ids": [1, 2.5], "mask": [0, 1]},
+        {"token_ids": [1, 2], "mask": [0]},
+        {"token_ids": [49_999], "mask": [1]},
+    ]
+    turns = [{"role": "user", "start": 0, "end": 1, "sampled": False}]
+    found[1][4:4] = [row | {"turns": turns} for row in bad]
     found[2] = [{name: row[name] for name in ("id", "token_ids")} for row in found[2]]
     found[6] = [{"text": turn["text"]} for row in found[6][:9] for turn in row["turns"]]
     paths = [write_lines(folder / f"{number}.jsonl", rows) for number, rows in enumerate(found)]
@@ -93,7 +99,7 @@ def without_time(report: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in report.items() if name != "timing"}
 
 
-ORDERS = [Random(seed).sample(range(7), 7) for seed in range(6)] + [list(range(7)), list(range(7))[::-1]]  # noqa: RUF005
+ORDERS = [Random(seed).sample(range(7), 7) for seed in range(6)] + [list(range(7)), list(range(7))[::-1]]
 
 
 @pytest.mark.parametrize("most", [1000, 40])
@@ -127,7 +133,7 @@ def grouped(one: tito.Report, others: Sequence[tito.Report]) -> tito.Report:
     return others[4].merge(others[5]).merge(first.merge(second))
 
 
-def test_the_text_of_merged_reports_is_that_of_the_whole(shards: list[Path], tmp_path: Path) -> None:
+def test_the_text_of_merged_reports_is_that_of_the_whole(shards: list[Path]) -> None:
     tok = tokenizer("smollm2")
     whole = tito.audit([str(path) for path in shards], tok)
     parts = [tito.audit(str(path), tok) for path in shards]

@@ -5,6 +5,7 @@ import json
 import random
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ def wanted(tmp_path_factory: pytest.TempPathFactory) -> Report:
 def members(data: bytes, compress: Callable[[bytes], bytes]) -> bytes:
     """Several compressed parts one behind the other, cut in the middle of lines."""
     cuts = [0, len(data) // 3, len(data) // 2 + 17, len(data)]
-    return b"".join(compress(data[start:stop]) for start, stop in zip(cuts, cuts[1:], strict=False))
+    return b"".join(compress(data[start:stop]) for start, stop in pairwise(cuts))
 
 
 COMPRESSED: dict[str, Callable[[bytes], bytes]] = {
@@ -177,7 +178,7 @@ def chunked(source: pa.Table, seed: int = 5) -> pa.Table:
     columns = []
     for column in source.columns:
         cuts = sorted([0, *chance.choices(range(source.num_rows), k=7), 250, 250, source.num_rows])
-        parts = [column.slice(start, stop - start).combine_chunks() for start, stop in zip(cuts, cuts[1:], strict=False)]
+        parts = [column.slice(start, stop - start).combine_chunks() for start, stop in pairwise(cuts)]
         flat = [chunk for part in parts for chunk in (part.chunks if isinstance(part, pa.ChunkedArray) else [part])]
         columns.append(pa.chunked_array(flat, column.type))
     return pa.table(columns, source.column_names)

@@ -466,6 +466,23 @@ def test_datasets_keep_their_own_order() -> None:
         )
 
 
+def shifted(batch: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    return {"token_ids": [[id_ + 100 for id_ in ids] for ids in batch["token_ids"]], "id": batch["text"]}
+
+
+def test_a_transform_of_the_users_own_makes_the_rows() -> None:
+    plain = datasets.Dataset.from_list([{"token_ids": [number], "text": f"row-{number}"} for number in range(5)])
+    dataset = plain.with_transform(shifted)
+    for each in (dataset, dataset.select([3, 1]), dataset.shuffle(seed=1)):
+        [reader] = open_sources(each, ReadOptions())
+        expected = [(row["id"], row["token_ids"]) for row in each]
+        assert [(row.id, row.ids.tolist()) for row in reader if row.ids is not None] == expected
+    readers = open_sources(datasets.DatasetDict({"train": plain, "test": dataset}), ReadOptions())
+    assert [[row.ids.tolist() for row in reader if row.ids is not None][:1] for reader in readers] == [[[0]], [[100]]]
+    [reader] = open_sources(plain.with_format("numpy"), ReadOptions())
+    assert [row.ids.tolist() for row in reader if row.ids is not None] == [[number] for number in range(5)]
+
+
 def test_splits_and_lists_of_tables_are_sources() -> None:
     splits = datasets.DatasetDict(
         {

@@ -14,6 +14,7 @@ from tito_audit.auditing.clean_copy import clean_copy
 from tito_audit.auditing.outcomes import Judged, Outcome
 from tito_audit.bar import Bar
 from tito_audit.errors import SourceError
+from tito_audit.reading.columns import Columns
 from tito_audit.reading.row import Row
 
 
@@ -37,7 +38,10 @@ def test_lines_are_kept_byte_for_byte(
     origins = [line + b"\n" for line, _ in lines]
     if origins and not whole:
         origins[-1] = origins[-1][:-1]  # the last line of a file may lack its break
-    rows = [judged(origin, *(["TITO001"] if bad else [])) for origin, (_, bad) in zip(origins, lines, strict=True)]
+    rows = [
+        judged(origin, *(["TITO001"] if bad else []), number=number)
+        for number, (origin, (_, bad)) in enumerate(zip(origins, lines, strict=True), start=1)
+    ]
     with clean_copy(path, Bar()) as copy:
         copy.take(rows[:3])
         copy.take(rows[3:])
@@ -108,3 +112,41 @@ def test_tables_with_different_columns_do_not_fit_one_file(tmp_path: Path) -> No
     with pytest.raises(SourceError, match="different columns"), clean_copy(tmp_path / "c.parquet", Bar()) as copy:
         copy.take([judged((a, 0)), judged((b, 0))])
     assert not list(tmp_path.iterdir())
+
+
+def test_a_byte_order_mark_stays_at_the_start(tmp_path: Path) -> None:
+    with clean_copy(tmp_path / "c", Bar()) as copy:
+        copy.take([judged(b"\xef\xbb\xbf1\n"), judged(b"2\n", number=2), judged(b"\xef\xbb\xbf3\n")])
+    assert (tmp_path / "c").read_bytes() == b"\xef\xbb\xbf1\n2\n3\n"
+
+
+def test_the_same_rows_are_the_same_bytes_compressed(tmp_path: Path) -> None:
+    for name in ("a.jsonl.gz", "b.jsonl.gz"):
+        with clean_copy(tmp_path / name, Bar()) as copy:
+            copy.take([judged(b"1\n")])
+    assert (tmp_path / "a.jsonl.gz").read_bytes() == (tmp_path / "b.jsonl.gz").read_bytes()
+
+
+def test_rows_of_other_columns_do_not_fit_one_file(tmp_path: Path) -> None:
+    def row(source: str, columns: Columns) -> Judged:
+        return Judged(
+            Row(source=source, number=1, origin=b"1\n", columns=columns),
+            Outcome("a", 1, None),
+            frozenset(),
+            drifts=False,
+        )
+
+    one, more = row("a", Columns(ids="token_ids", mask="mask")), row("b", Columns(ids="token_ids", owners="owners"))
+    with clean_copy(tmp_path / "c", Bar()) as copy:
+        copy.take([one, more])
+    for other in (Columns(ids="input_ids"), Columns(response_ids="r"), Columns(ids="token_ids", mask="loss_mask")):
+        with pytest.raises(SourceError, match="one copy cannot hold both"), clean_copy(tmp_path / "d", Bar()) as copy:
+            copy.take([one, row("b", other)])
+    assert not (tmp_path / "d").exists()
+
+
+def test_columns_that_cannot_be_gathered_are_cut(tmp_path: Path) -> None:
+    batch = pa.record_batch({"token_ids": [[1], [2]], "text": pa.array(["a", "b"], pa.string_view())})
+    with clean_copy(tmp_path / "c.parquet", Bar()) as copy:
+        copy.take([judged((batch, 1))])
+    assert parquet.read_table(tmp_path / "c.parquet")["token_ids"].to_pylist() == [[2]]

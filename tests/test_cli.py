@@ -400,7 +400,11 @@ def test_a_panic_is_an_internal_error_with_what_was_found_before(
     class PanicError(BaseException):
         pass
 
-    def panic(*_: Any, **__: Any) -> None:
+    original = Auditor.run
+
+    def panic(self: Auditor, sources: Any, **options: Any) -> None:
+        original(self, sources, **options)
+        self._finished = False
         raise PanicError("\x1b[31m")
 
     monkeypatch.setattr(Auditor, "run", panic)

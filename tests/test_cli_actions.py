@@ -1,10 +1,15 @@
 """What the command does with what it found: filter, gate, copy, add up, show, explain."""
 
+import contextlib
 import gzip
 import io
 import json
+import os
 import shlex
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -366,7 +371,7 @@ def test_what_was_not_compared_is_not_said_to_be_equal(tokenizer: str, tmp_path:
     same = {"token_ids": [X], "mask": [1], "train_ids": [X]}
     some = write(tmp_path / "some.jsonl", same, CLEAN, CLEAN)
     assert main(["check", some, "-t", tokenizer]) == 0
-    assert "every record is sound (1 row compared with training)" in capsys.readouterr().out
+    assert "nothing over the bar (realised), training compared in 1 row" in capsys.readouterr().out
     assert main(["check", write(tmp_path / "all.jsonl", same), "-t", tokenizer]) == 0
     assert "training ids equal sampled ids" in capsys.readouterr().out
 
@@ -396,3 +401,112 @@ def test_a_row_that_drifts_in_the_pipeline_is_not_clean(tokenizer: str, tmp_path
     assert main(["check", path, *bar, "--write-clean", str(clean)]) == 1
     assert [json.loads(line)["id"] for line in clean.read_text().splitlines()] == ["clean"]
     assert main(["check", str(clean), *bar]) == 0
+
+
+RESULTS = ["--rows-out", "--write-clean", "--write-baseline", "-o"]
+
+
+@pytest.mark.parametrize("option", RESULTS)
+def test_what_is_no_file_is_written_straight(tokenizer: str, tmp_path: Path, option: str) -> None:
+    path, pipe = write(tmp_path / "r.jsonl", CLEAN), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE)
+    assert main(["check", path, "-t", tokenizer, option, str(pipe)]) == 0
+    out, _ = reader.communicate(timeout=60)
+    assert out
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("option", RESULTS)
+def test_links_in_a_circle_are_an_error(tokenizer: str, tmp_path: Path, capsys: Capture, option: str) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    assert main(["check", write(tmp_path / "r.jsonl", CLEAN), "-t", tokenizer, option, str(tmp_path / "a")]) == 2
+    captured = capsys.readouterr()
+    assert "internal error" not in captured.err
+    assert f"{tmp_path}/a" in captured.out + captured.err
+
+
+def test_files_are_kept_where_nothing_was_read(tokenizer: str, tmp_path: Path) -> None:
+    kept = {option: tmp_path / option.strip("-") for option in RESULTS[:3]}
+    for path in kept.values():
+        path.write_text("old")
+    options = [word for option, path in kept.items() for word in (option, str(path))]
+    for source in (str(tmp_path / "missing"), write(tmp_path / "text.jsonl", {"text": "x"}), write(tmp_path / "empty")):
+        assert main(["check", source, "-t", tokenizer, *options]) == 2
+    assert [path.read_text() for path in kept.values()] == ["old"] * 3
+
+
+def test_a_baseline_that_is_read_is_not_replaced(tokenizer: str, tmp_path: Path, capsys: Capture) -> None:
+    path, baseline = write(tmp_path / "r.jsonl", DRIFTS), str(tmp_path / "b.json")
+    assert main(["check", path, "-t", tokenizer, "--write-baseline", baseline]) == 0
+    before = Path(baseline).read_bytes()
+    assert main(["check", path, "-t", tokenizer, "--baseline", baseline, "-o", baseline]) == 2
+    assert "it is the baseline" in capsys.readouterr().err
+    assert Path(baseline).read_bytes() == before
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_result_that_cannot_be_written_is_named_and_no_success(
+    tokenizer: str, tmp_path: Path, capsys: Capture
+) -> None:
+    path = write(tmp_path / "r.jsonl", DRIFTS)
+    made = check(capsys, path, "-t", tokenizer, "--rows-out", "/dev/full")
+    assert not made["success"]
+    assert made["unchecked"] == [
+        {"source": "results", "code": None, "message": "cannot write /dev/full: No space left on device"}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("limit = [1]", "limit = [1]: a text or a number is needed"),
+        ("limit = 1.5", "from [tool.tito_audit] in pyproject.toml"),
+        ("exit-zero = 2", "exit-zero = 2: true or false is needed"),
+        ("ignore = 3", "ignore = 3: a list of texts is needed"),
+        ("limit = { a = 1 }", "limit = ['a=1']: a text or a number is needed"),
+    ],
+)
+def test_a_wrong_type_in_the_file_is_named(
+    tokenizer: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, line: str, words: str
+) -> None:
+    (tmp_path / "pyproject.toml").write_text(f"[tool.tito_audit]\n{line}\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["check", write(tmp_path / "r.jsonl", CLEAN), "-t", tokenizer]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_every_option_has_a_variable_of_its_name(
+    tokenizer: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "r.jsonl", {"ids": [A, A], "m": [0, 1]})
+    monkeypatch.setenv("TITO_AUDIT_IDS", "ids")
+    monkeypatch.setenv("TITO_AUDIT_MASK", "m")
+    monkeypatch.setenv("TITO_AUDIT_TOKENIZER", tokenizer)
+    assert check(capsys, path)["statistics"]["straddling_tokens"] == 1
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_leaves_a_partial_report_and_no_files(tokenizer: str, tmp_path: Path, number: int, code: int) -> None:
+    pipe = tmp_path / "rows.jsonl"
+    os.mkfifo(pipe)
+    results = [word for option in RESULTS[:2] for word in (option, str(tmp_path / option.strip("-")))]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tito_audit", "check", str(pipe), "-t", tokenizer, *results],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with pipe.open("w") as rows:
+        rows.write('{"token_ids": []}\n' * 70_000)  # more than one batch has
+        rows.flush()
+        time.sleep(1)
+        process.send_signal(number)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+        with contextlib.suppress(BrokenPipeError):
+            rows.close()
+    assert process.returncode == code, err
+    assert out.splitlines()[-1].startswith("STOPPED  before the end")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.jsonl"]

@@ -121,6 +121,71 @@ def test_well_known_names_beside_the_ids_are_found_at_once_or_late(role: str) ->
         assert name not in wanted(Columns(ids="token_ids"), {name})
 
 
+WHOLE, PARTS = Columns(ids="token_ids"), Columns(prompt_ids="prompt_ids", response_ids="response_ids")
+NO_IDS = [57, None, "1 2", {"a": 1}, ["a"], [1.5], [[1]], [None, 1], [True], np.array(3), np.array([0.5]), np.eye(2)]
+
+
+@pytest.mark.parametrize("odd", NO_IDS, ids=repr)
+@pytest.mark.parametrize("name", WELL_KNOWN["ids"])
+def test_a_name_of_the_whole_is_not_believed_beside_columns_that_hold_ids(name: str, odd: object) -> None:
+    parts = {"prompt_ids": [1], "response_ids": [2]}
+    assert find(Columns(), {name: odd} | parts) == PARTS
+    assert find(Columns(), {name: odd, "completion_ids": [2]}) == Columns(response_ids="completion_ids")
+    for other in WELL_KNOWN["ids"]:
+        if other != name:
+            assert find(Columns(), {name: odd, other: [1, 2]}) == Columns(ids=other)
+    assert find(Columns(), {name: odd}) == Columns(ids=name), "there is no other: what is wrong with it is said"
+    assert find(choose({"ids": name}), {name: odd} | parts) == Columns(ids=name), "the user knows"
+
+
+@pytest.mark.parametrize("odd", NO_IDS, ids=repr)
+def test_parts_are_not_believed_beside_a_whole_that_holds_ids(odd: object) -> None:
+    assert find(Columns(), {"token_ids": [1], "prompt_ids": odd, "response_ids": [2]}) == WHOLE
+    assert find(Columns(), {"token_ids": [1, 2], "prompt_ids": [1], "response_ids": odd}) == WHOLE
+    assert find(Columns(), {"response_ids": odd, "completion_ids": [2]}) == Columns(response_ids="completion_ids")
+    assert find(Columns(), {"prompt_ids": odd, "response_ids": [2]}) == PARTS, "a row without a prompt is said"
+
+
+@pytest.mark.parametrize(
+    ("record", "found"),
+    [
+        ({"token_ids": [1, 2, 3]}, PARTS),
+        ({"token_ids": [1, 2, 3], "mask": [0, 1, 1]}, PARTS),
+        ({"token_ids": [1, 2, 3], "mask": [1, 1]}, PARTS),
+        ({"token_ids": [0, 1, 2, 3], "mask": [1, 1]}, PARTS),
+        ({"token_ids": [0, 1, 2, 3], "mask": [0, 0, 1, 1]}, WHOLE),
+        ({"token_ids": [0, 1, 2, 3], "attention_mask": [0, 1, 1, 1]}, WHOLE),
+        ({"token_ids": [0, 1, 2, 3], "attention_mask": [1, 1, 1]}, PARTS),
+        ({"token_ids": [1, 7, 7, 2, 3], "mask": [0, 1, 0, 1, 1]}, PARTS),
+        ({"token_ids": [1, "x", 3]}, PARTS),
+        ({"token_ids": [2, 3], "owners": [0, 0]}, PARTS),
+        ({"token_ids": [1], "roles": ["user"]}, WHOLE),
+    ],
+)
+def test_of_whole_and_parts_those_are_read_that_the_record_is_about(record: dict[str, Any], found: Columns) -> None:
+    known = find(Columns(), {"prompt_ids": [1], "response_ids": [2, 3]} | record)
+    assert known is not None
+    assert Columns(**{role: name for role, name in known.items() if role in ID_ROLES}) == found
+
+
+def test_ids_beside_a_prompt_are_the_response_unless_they_begin_with_it() -> None:
+    response = Columns(prompt_ids="prompt_ids", response_ids="token_ids")
+    for odd in ({}, {"response_ids": "text"}, {"completion_ids": None}):
+        assert find(Columns(), {"prompt_ids": [1, 2], "token_ids": [3, 4]} | odd) == response
+        assert find(Columns(), {"prompt_ids": [1, 2], "token_ids": [1, 2, 3, 4]} | odd) == WHOLE
+    assert find(Columns(), {"prompt_ids": np.array([1]), "tokens": [2**70]}) == Columns(
+        prompt_ids="prompt_ids", response_ids="tokens"
+    )
+    assert find(choose({"ids": "token_ids"}), {"prompt_ids": [1, 2], "token_ids": [3, 4]}) == WHOLE
+
+
+@given(st.dictionaries(st.sampled_from([*WELL_KNOWN["ids"], "prompt_ids", "response_ids", "mask"]), JSON))
+def test_whatever_a_record_holds_columns_are_found_where_their_names_are(record: dict[str, Any]) -> None:
+    names = {*record} & {*WELL_KNOWN["ids"], *WELL_KNOWN["response_ids"]}
+    assert (find(Columns(), record) is not None) == bool(names)
+    assert (find(Columns(), list(record)) is not None) == bool(names)
+
+
 def test_second_places_of_the_same_tokens_are_decoded_too() -> None:
     assert set(twins(Columns(ids="tokens"))) == {"prompt_ids", "response_ids", "completion_ids"}
     assert set(twins(Columns(prompt_ids="input_ids", response_ids="response_ids"))) == {

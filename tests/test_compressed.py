@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tito_audit.errors import SourceError
 from tito_audit.reading.compressed import Compression, DamagedError, Decompressed
 from tito_audit.reading.files import FileRecords
+from tito_audit.reading.sources import Read
 
 PACKERS: dict[Compression, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
@@ -160,3 +161,13 @@ def test_an_empty_member_and_nothing_at_all() -> None:
     assert unpacked("gzip", b"") == b""
     with pytest.raises(DamagedError):
         unpacked("gzip", zlib.compress(b"abc"))
+
+
+@pytest.mark.parametrize("rows", [1, 100])
+def test_what_comes_before_damage_is_read_however_little_it_is(tmp_path: Path, rows: int) -> None:
+    path = tmp_path / "r.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"token_ids": [1]}\n' * rows) + b"junk behind the member")
+    read: list[Read] = []
+    with pytest.raises(SourceError, match="damaged, or followed by something else"):
+        read.extend(FileRecords(str(path)))
+    assert len(read) == rows

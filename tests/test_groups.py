@@ -5,8 +5,10 @@ import pytest
 
 from tiny import straddler
 from tito_audit.auditing import groups
-from tito_audit.auditing.groups import check_rows, grouped
+from tito_audit.auditing.groups import check_rows, check_trained, grouped
 from tito_audit.reading.row import Row
+from tito_audit.reading.training import Training
+from tito_audit.records import to_ids
 
 
 def row(*ids: int, mask: bool = False, skipped: bool = False) -> Row:
@@ -60,3 +62,26 @@ def test_integers_beyond_an_array_reach_the_verdict() -> None:
     assert batch.drifted.tolist() == [True, True]
     [finding] = batch[1].findings
     assert finding.sampled_ids == (2**70,)
+
+
+def seen(prompt: int, *ids: int, trained: list[int], mask: list[int] | None = None) -> Row:
+    of = row(*ids)
+    of.prompt = prompt
+    of.training = Training(to_ids(trained), None if mask is None else np.array(mask, dtype=np.uint8))
+    return of
+
+
+def test_what_was_trained_is_compared_as_a_whole_sequence_whatever_it_covers() -> None:
+    rows = [
+        seen(1, 0, 2, 2, trained=[4]),
+        row(1),
+        seen(1, 0, 2, 2, trained=[0, 2, 2]),
+        seen(1, 0, 2, 2, trained=[2, 2], mask=[1, 0]),
+        seen(-1, 2, 2, trained=[4], mask=[1]),
+    ]
+    plain, masked = check_trained(rows, straddler(), threads=1)
+    assert (plain.indices.tolist(), masked.indices.tolist()) == ([0, 2], [3, 4])
+    assert [each.kind for each in plain.batch] == ["retokenized", None]
+    assert [each.kind for each in masked.batch] == [None, "retokenized"]
+    assert plain.batch[0].train_ids.tolist() == [0, 4]
+    assert [each.train_mask.tolist() for each in masked.batch if each.train_mask is not None] == [[0, 1, 0], [1]]

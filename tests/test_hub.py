@@ -2,12 +2,14 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import tito_audit as tito
 from tiny import bpe
+from tito_audit.loading import hub
 from tito_audit.loading.hub import is_id
 
 COMMITS = {"main": "a" * 40, "v1": "b" * 40}
@@ -39,8 +41,8 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def ask(home: Path, *questions: tuple[str, str | None]) -> list[object]:
-    environment = {**os.environ, "HF_HOME": str(home), "HF_HUB_OFFLINE": "1"}
+def ask(home: Path, *questions: tuple[str, str | None], **settings: str) -> list[object]:
+    environment = {**os.environ, "HF_HOME": str(home), "HF_HUB_OFFLINE": "1", **settings}
     environment.pop("HF_HUB_CACHE", None)
     run = subprocess.run(
         [sys.executable, "-c", PROGRAM, json.dumps(questions)],
@@ -109,11 +111,65 @@ def test_what_the_hub_says(monkeypatch: pytest.MonkeyPatch, raised: str | None, 
         raise kind.__new__(kind)  # whatever its constructor asks for
 
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", refuse)
+    monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", refuse)
     with pytest.raises(tito.TokenizerError) as caught:
         tito.load_tokenizer("org/name", revision="main")
     assert str(caught.value).startswith("org/name at revision main: no such file or folder, and ")
     assert said in str(caught.value)
     assert str(caught.value).isprintable()
+
+
+def error_named(name: str, base: type[Exception] = OSError) -> type[Exception]:
+    return type(name, (base,), {})
+
+
+@pytest.mark.parametrize(
+    ("answers", "asked", "cached"),
+    [
+        ([None], 1, False),
+        ([error_named("ConnectError")] * 2, 2, True),
+        ([error_named("ConnectionError")] * 2, 2, True),
+        ([error_named("SSLError", ConnectionError)] * 2, 2, True),
+        ([error_named("ConnectError"), None], 2, False),  # a name server that stumbled
+        ([error_named("ConnectTimeout")] * 2, 2, True),
+        ([error_named("ReadTimeout")], 1, False),  # slow is not gone
+        ([error_named("RepositoryNotFoundError")], 1, False),
+    ],
+)
+def test_only_what_refuses_a_connection_is_not_reachable(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answers: list[type[Exception] | None], asked: int, *, cached: bool
+) -> None:
+    import huggingface_hub  # noqa: PLC0415
+
+    bpe(["a"]).save(str(tmp_path / "tokenizer.json"))
+    waiting = list(answers)
+    downloads: list[bool] = []
+
+    def metadata(url: str) -> None:
+        assert "org/name/resolve/v1/tokenizer.json" in url
+        if (error := waiting.pop(0)) is not None:
+            raise error
+
+    def download(_: str, name: str, *, revision: str, local_files_only: bool) -> str:
+        del revision
+        downloads.append(local_files_only)
+        return str(tmp_path / name)
+
+    monkeypatch.setattr(hub, "_PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", metadata)
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
+    assert tito.load_tokenizer("org/name", revision="v1").vocab_size == 1
+    assert len(answers) - len(waiting) == asked
+    assert set(downloads) == {cached}
+
+
+def test_without_a_network_it_takes_no_half_minute_and_the_cache_works(home: Path) -> None:
+    environment = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HUB_OFFLINE": "0"}  # where nobody listens
+    started = time.monotonic()
+    found, missing = ask(home, ("org/tiny.model-1", None), ("models/polcy", None), **environment)
+    assert time.monotonic() - started < 15
+    assert found == ["org/tiny.model-1@aaaaaaaaaaaa", 2, [1]]
+    assert "the hub cannot be reached" in str(missing)
 
 
 @pytest.mark.parametrize("name", ["Qwen/Qwen3-8B", "gpt2", "meta-llama/Llama-3.1-8B", "a_b/c.d"])

@@ -23,14 +23,16 @@ MODULES = {_name(path): path for path in PACKAGE.rglob("*.py")}
 # Layers from the bottom up: a module imports from its own layer and those below it. A name with a dot and a star stands
 # for all modules of a package that are not named elsewhere.
 LAYERS = (
-    {"errors", "lazy", "printable", "whole_file", "rules", "rules.*", "_core"},
+    {"errors", "lazy", "printable", "uninterrupted", "whole_file", "rules", "rules.*", "_core"},
     {"ragged", "records", "signal", "native", "schema", "tokenizer", "loading", "loading.*"},
     {"rendering", "rendering.style", "rendering.layout", "rendering.paint"},
-    {"reading.ahead", "reading.cells", "reading.columns", "reading.magic", "reading.padding", "reading.sequence"},
+    {"reading.ahead", "reading.cells", "reading.columns", "reading.magic", "reading.padding", "reading.sequence"}
+    | {"reading.shape"},
     {"reading.advice", "reading.arrow", "reading.compressed", "reading.files", "reading.jsonlines"}
     | {"reading.logprobs", "reading.sources", "reading.tables", "reading.turns", "reading"},
     {"results", "batch", "findings", "provenance", "realised", "check"}
     | {"reading.row", "reading.training", "reading.second_sources", "reading.record_checks", "reading.role_checks"}
+    | {"reading.framing"}
     | {"rendering.lanes", "rendering.strip", "rendering.verdict", "rendering.show", "rendering.explain"},
     {"reading.rows", "reading.readers"},
     {"auditing", "auditing.counts", "auditing.batch_counts", "auditing.groups", "auditing.row_findings"}

@@ -55,3 +55,18 @@ def test_no_module_uses_kwargs_in_public_functions() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
                 assert node.args.kwarg is None, f"{path.name}: {node.name}"
+
+
+def test_an_interrupt_waits_until_the_extension_is_there() -> None:
+    program = (
+        "import os, signal, sys\n"
+        "from tito_audit.uninterrupted import uninterrupted\n"
+        "try:\n"
+        "    with uninterrupted():\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "        print('inside')\n"
+        "except KeyboardInterrupt:\n"
+        "    print('after')\n"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["inside", "after"]

@@ -140,6 +140,21 @@ def test_the_hash_is_that_of_the_vocabulary() -> None:
     assert python(Plain()).sha256 == python(Plain()).sha256 != one.sha256
 
 
+@pytest.mark.parametrize(("stated", "is_taken"), [("a" * 64, True), ("A" * 64, False), ("", False), (None, False)])
+def test_a_hash_that_the_object_states_is_taken(stated: object, *, is_taken: bool) -> None:
+    class Stating(Plain):
+        sha256 = stated
+
+    assert (python(Stating()).sha256 == stated) == is_taken
+
+
+def test_the_warning_and_the_verdict_agree_about_causes() -> None:
+    with pytest.warns(tito.TokenizerWarning, match="one wide span a drifting row, called unknown-id or merge whatever"):
+        tok = tito.load_tokenizer(Wrapped())
+    assert tito.check([2, 2], tok).causes == ("merge",)
+    assert tito.check([2, 7, 2], tok).causes == ("unknown-id",)
+
+
 def test_it_pickles_as_the_object_does(tok: tito.Tokenizer) -> None:
     for again in (pickle.loads(pickle.dumps(tok)), copy.deepcopy(tok)):  # noqa: S301 - our own bytes
         assert (again.sha256, again.source, again.control) == (tok.sha256, tok.source, tok.control)
@@ -388,3 +403,18 @@ def test_no_warning_for_what_has_an_engine() -> None:
 def _ragged(rows: list[list[int]]) -> tuple[Any, Any]:
     flat = np.array([id_ for row in rows for id_ in row], dtype=np.int64)
     return flat, np.cumsum([0, *map(len, rows)], dtype=np.int64)
+
+
+def test_ids_that_no_vocabulary_has_are_unknown_whatever_the_object_says() -> None:
+    class Letters:
+        def encode(self, text: str) -> list[int]:
+            return [ord(letter) for letter in text]
+
+        def decode(self, ids: list[int]) -> str:
+            return "".join(map(chr, ids))
+
+    with pytest.warns(tito.TokenizerWarning):
+        tok = tito.load_tokenizer(Letters())
+    r = tito.check([97, 2**32, -1, 2**80, 98], tok)
+    assert r.unknown_positions == (1, 2, 3)
+    assert r.reencoded_ids.tolist() == [97, 98]

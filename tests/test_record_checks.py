@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import processors
 
+import chats
 import tito_audit as tito
 from tiny import bpe, load, straddler
 from tito_audit.reading.columns import find
-from tito_audit.reading.record_checks import intruders, record_findings
+from tito_audit.reading.record_checks import record_findings
 from tito_audit.reading.rows import ReadOptions, Row, read_row
 
 # 0 to 9 are ordinary, 10 opens a turn, 11 ends one, 12 pads.
@@ -50,9 +51,12 @@ def messages(record: dict[str, Any], **options: Any) -> list[str]:
         ({"token_ids": [0, 0, 1, 0, 0, 0], "mask": [1, 1, 0, 1, 1, 1]}, (0, 1, 3, 4, 5)),
         ({"token_ids": [0, 0], "mask": [1, 1], "logprobs": [-0.1, 0.0]}, None),
         ({"token_ids": [0, 0], "mask": [1, 1], "logprobs": [0.0, 0.0]}, (0, 1)),
-        ({"token_ids": [1, 2, 3], "mask": [0, 1, 1], "logprobs": [0.0, 0.0, 0.0]}, (1, 2)),
-        ({"token_ids": [1, 2, 3], "mask": [0, 1, 1], "logprobs": [0.0, 0.0, -1e-9]}, None),
+        # A sampler may be certain of an answer and its end, or emit id 0 once.
+        ({"token_ids": [1, 2, 3, 4], "mask": [0, 1, 1, 1], "logprobs": [0.0] * 4}, (1, 2, 3)),
+        ({"token_ids": [1, 2, 3, 4], "mask": [0, 1, 1, 1], "logprobs": [0.0, 0.0, 0.0, -1e-9]}, None),
+        ({"token_ids": [1, 2, END], "mask": [0, 1, 1], "logprobs": [0.0] * 3, "eos_ids": [END]}, None),
         ({"token_ids": [1, 2], "mask": [0, 1], "logprobs": [0.0, 0.0]}, None),
+        ({"token_ids": [0], "mask": [1]}, None),
         ({"token_ids": [1, PAD, PAD], "mask": [0, 1, 1], "pad_id": PAD}, (1, 2)),
     ],
 )
@@ -126,6 +130,7 @@ def test_two_ids_that_begin_a_sequence(ids: list[int], positions: tuple[int, ...
 
 
 ENDS = {"eos_ids": [END]}
+SEVERAL = {"eos_ids": [END, PAD], "pad_id": PAD}
 
 
 @pytest.mark.parametrize(
@@ -145,6 +150,18 @@ ENDS = {"eos_ids": [END]}
         ({"completion_ids": [1, 2, END], "finish_reason": "length", "max_tokens": 2}, {"TITO013": (2,)}),
         ({"completion_ids": [1, 2, END], "mask": [1, 1, 1], "stop_reason": "LENGTH"}, {"TITO013": (2,)}),
         ({"completion_ids": [1, 2, END], "mask": [1, 1, 0], "finish_reason": "length"}, {}),
+        # The finish reason is that of the last turn, which overlong filtering does not train.
+        ({"token_ids": [3, 1, END, 3, 4, 5], "mask": [0, 1, 1, 0, 0, 0], "finish_reason": "length"}, {}),
+        ({"token_ids": [3, 1, 2, 3, 4, 5], "mask": [0, 1, 1, 0, 0, 0], "finish_reason": "stop"}, {}),
+        # Padding behind the last turn is not part of it, trained or not.
+        (
+            {"token_ids": [3, 1, END, PAD, PAD], "mask": [0, 1, 1, 0, 0], "pad_id": PAD, "finish_reason": "length"},
+            {"TITO013": (2,)},
+        ),
+        (
+            {"token_ids": [3, 1, END, END], "mask": [0, 1, 1, 1], "pad_id": END, "finish_reason": "length"},
+            {"TITO013": (2,), "TITO014": (3,)},
+        ),
         (
             {"completion_ids": [1, END], "mask": [1, 1], "logprobs": [-0.7, 0.0], "sampled_len": 1},
             {"TITO013": (1,)},
@@ -164,6 +181,22 @@ def test_ends(record: dict[str, Any], expected: dict[str, tuple[int, ...]]) -> N
     assert found(record | ENDS) == expected
     without = {code: places for code, places in found(record).items() if code in {"TITO012", "TITO013", "TITO015"}}
     assert without == {}, "nothing is known to end"
+
+
+def test_a_stop_is_missed_where_the_turns_say_that_no_later_one_is_the_model_s() -> None:
+    spans = turns((MODEL, 0, 2), (TOOL, 2, 4))
+    record = ENDS | {"token_ids": [1, 2, 3, 4], "mask": [1, 1, 0, 0], "finish_reason": "stop"}
+    assert found(record | {"turns": spans}) == {"TITO012": (1,)}
+    assert found(record | {"turns": turns((MODEL, 0, 2), (TOOL, 2, 3), (TOOL, 3, 4))}) == {"TITO012": (1,)}
+    later = turns((MODEL, 0, 2), (TOOL, 2, 3), ({"role": "judge"}, 3, 4))
+    assert found(record | {"turns": later}) == found(record) == {}
+
+
+def test_white_space_of_a_template_behind_the_last_end_is_no_turn() -> None:
+    for tail, expected in ((["\n"], {"TITO013": (1,)}), (["\n", "Well"], {}), ([], {"TITO013": (1,)})):
+        row = chats.ids("Well", "<e>", *tail)
+        record = {"token_ids": row, "mask": [1, 1, *[0] * len(tail)], "eos_ids": [chats.END], "finish_reason": "length"}
+        assert found(record, chats.TOK) == expected
 
 
 def test_an_end_id_after_a_turn_that_was_cut_short_is_the_template_s() -> None:
@@ -187,6 +220,13 @@ def test_an_end_id_after_a_turn_that_was_cut_short_is_the_template_s() -> None:
         ({"token_ids": [1, END, 2, END], "mask": [1, 1, 1, 1], "pad_id": END, "eos_ids": [END]}, {}),
         ({"token_ids": [END, END], "mask": [1, 1], "pad_id": END, "eos_ids": [END]}, {"TITO014": (1,)}),
         ({"token_ids": [1, 2, END, END, END], "mask": [1, 1, 0, 0, 0], "pad_id": END} | ENDS, {"TITO015": (2,)}),
+        # The pad is one of several ids that end: the first of any kind is the end.
+        ({"token_ids": [1, END, PAD], "mask": [1, 1, 1]} | SEVERAL, {"TITO014": (2,)}),
+        ({"token_ids": [1, END, PAD, PAD], "mask": [1, 1, 1, 1]} | SEVERAL, {"TITO014": (2, 3)}),
+        ({"token_ids": [1, PAD, PAD], "mask": [1, 1, 1]} | SEVERAL, {"TITO014": (2,)}),
+        ({"token_ids": [1, PAD], "mask": [1, 1]} | SEVERAL, {}),
+        ({"token_ids": [1, END, 2, PAD], "mask": [1, 1, 0, 1]} | SEVERAL, {}),
+        ({"token_ids": [1, END, PAD], "mask": [1, 1, 0]} | SEVERAL, {}),
     ],
 )
 def test_padding(record: dict[str, Any], expected: dict[str, tuple[int, ...]]) -> None:
@@ -326,37 +366,13 @@ def test_a_mask_made_from_the_roles_fits_them(parts: list[tuple[str, int]]) -> N
 SEGMENT = turns((TOOL, 0, 14), (MODEL, 14, 15))
 
 
-@pytest.mark.parametrize(
-    ("text", "positions"),
-    [
-        # <o> role text <e> newline, and the template's header of the next turn
-        ([OPEN, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, END, 3], None),
-        ([3, OPEN, 1, 2, 3, 4, 5, 6, 7, END, 3, OPEN, 5, 3], None),
-        ([END, 3, OPEN, 1, 2, 3, 4, 5, 6, END, 3, OPEN, 5, 3], None),
-        ([1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5], None),
-        # somebody ends the turn and opens another
-        ([OPEN, 1, 2, 3, END, 3, OPEN, 5, 6, 7, 8, 9, END, 3], (4, 6)),
-        ([OPEN, 1, 2, END, 3, OPEN, 5, 6, 7, 8, 9, 1, END, 3], (3, 5)),
-        ([OPEN, 1, 2, 3, 4, 5, END, 3, OPEN, 5, 6, 7, END, 3], (6,)),
-        ([1, 2, 3, 4, 5, 6, OPEN, 8, 9, 1, 2, 3, 4, 5], (6,)),
-    ],
-)
-def test_control_ids_inside_text_of_others(text: list[int], positions: tuple[int, ...] | None) -> None:
-    record = {"token_ids": [*text, 1], "mask": [0] * 14 + [1], "turns": SEGMENT, "eos_ids": [END]}
-    assert found(record).get("TITO305") == positions
-    own = turns((MODEL, 0, 15))
-    assert "TITO305" not in found(record | {"turns": own, "mask": [1] * 15})
-    system = turns(({"role": "system"}, 0, 14), (MODEL, 14, 15))
-    assert "TITO305" not in found(record | {"turns": system})
-
-
-def test_messages_of_one_role_that_lie_side_by_side() -> None:
-    ids = [OPEN, 1, 3, 4, 5, 6, END, 2, OPEN, 1, 7, 8, 9, 4, 5, END, 2]
-    controls = [0, 6, 8, 15]
-    assert intruders(ids, controls, {END}, merged=True) == []
-    assert intruders(ids, controls, {END}, merged=False) == [6, 8]
-    ids[9] = 5  # the second header opens another role
-    assert intruders(ids, controls, {END}, merged=True) == [6, 8]
+@pytest.mark.parametrize("role", ["tool", "user", "Environment", "assistant", "system", "judge"])
+def test_control_ids_inside_text_of_others(role: str) -> None:
+    text = [1, 2, 3, 4, END, 3, 4, OPEN, 5, 6, 7, 8, 9, 1]
+    mask = [int(role == "assistant")] * 14 + [1]
+    record = {"token_ids": [*text, 1], "mask": mask, "turns": turns(({"role": role}, 0, 14), (MODEL, 14, 15)), **ENDS}
+    from_outside = role not in {"assistant", "system", "judge"}
+    assert found(record).get("TITO305") == ((4, 7) if from_outside else None)
 
 
 def test_control_ids_are_named_and_with_redaction_only_placed() -> None:
@@ -371,6 +387,87 @@ def test_findings_of_owners_that_a_caller_names() -> None:
     r = tito.check(ids, TOK, mask=[0, 1] * 7 + [1], owners=[0] * 14 + [1], owner_names={0: "tool", 1: "assistant"})
     assert [each.code for each in r.findings if each.code != "TITO305"] == ["TITO304"]
     assert "TITO305" in {each.code for each in r.findings}
+
+
+WORDS = st.lists(st.sampled_from(chats.WORDS), min_size=4, max_size=6).map(lambda words: chats.ids(*words))
+OTHERS = st.tuples(st.sampled_from(["user", "tool"]), WORDS)
+CONVERSATIONS = st.lists(st.tuples(OTHERS, st.tuples(st.just("assistant"), WORDS)), min_size=1, max_size=3).map(
+    lambda pairs: [message for pair in pairs for message in pair]
+)
+TEMPLATES = st.sampled_from(sorted(chats.TEMPLATES)).map(chats.TEMPLATES.__getitem__)
+
+
+def per_token(chat: chats.Chat) -> list[str]:
+    roles = ["outside"] * len(chat.ids)
+    for turn in chat.turns:
+        roles[turn["start"] : turn["end"]] = [turn["role"]] * (turn["end"] - turn["start"])
+    return roles
+
+
+@given(TEMPLATES, CONVERSATIONS, st.sampled_from(chats.COVERS), st.data())
+def test_a_healthy_conversation_is_clean(
+    template: chats.Template, messages: list[chats.Message], cover: str, data: st.DataObject
+) -> None:
+    """Whatever the template, what a turn covers, which turns are trained, and who says whose a token is."""
+    messages[0] = ("user", messages[0][1])
+    chat = chats.rendered(template, messages, cover, asks=data.draw(st.booleans(), label="asks"))
+    record = chat.record(mask=chat.mask(last=data.draw(st.booleans(), label="last turn only")))
+    form = data.draw(st.sampled_from(["turns", "sampled", "roles"]))
+    if form == "sampled":
+        record["turns"] = [turn | {"sampled": turn["role"] == "assistant"} for turn in chat.turns]
+    elif form == "roles":
+        record = {key: value for key, value in record.items() if key != "turns"} | {"roles": per_token(chat)}
+    elif data.draw(st.booleans(), label="cut"):
+        stop = data.draw(st.integers(chat.answers[-1][0] + 1, len(chat.ids)))
+        cut = [turn | {"end": min(turn["end"], stop)} for turn in chat.turns if turn["start"] < stop]
+        record |= {"token_ids": chat.ids[:stop], "mask": record["mask"][:stop], "turns": cut}
+    if data.draw(st.booleans(), label="padded") and "roles" not in record:
+        record |= {"token_ids": [*record["token_ids"], chats.PAD, chats.PAD], "mask": [*record["mask"], 0, 0]}
+    assert found(record, chats.TOK) == {}
+
+
+@given(TEMPLATES, CONVERSATIONS, st.sampled_from(["text", "text and end"]), st.sampled_from([-3, -2, -1, 1, 2, 3]))
+def test_a_shift_is_found_where_the_tokens_around_turns_belong_to_none(
+    template: chats.Template, messages: list[chats.Message], cover: str, shift: int
+) -> None:
+    chat = chats.rendered(template, messages, cover)
+    for last in (False, True):
+        mask = chat.mask(last=last)
+        shifted = [0] * shift + mask[:-shift] if shift > 0 else mask[-shift:] + [0] * -shift
+        record = chat.record(mask=shifted)
+        assert "TITO303" in found(record, chats.TOK)
+        roles = {key: value for key, value in record.items() if key != "turns"} | {"roles": per_token(chat)}
+        assert "TITO303" in found(roles, chats.TOK)
+
+
+@pytest.mark.parametrize("flag", [{}, {"sampled": True}])
+def test_a_prefill_in_front_of_an_answer_may_have_mask_0(flag: dict[str, bool]) -> None:
+    prefill, answer = ("<think>", "\n\n", "</think>", "\n\n"), ("Well", " now", ",", " so")
+    row = chats.ids("Well", *prefill, *answer)
+    spans = [{"role": "user", "start": 0, "end": 1}, {"role": "assistant", "start": 1, "end": 9} | flag]
+
+    def codes(mask: list[int]) -> dict[str, tuple[int, ...]]:
+        return found({"token_ids": row, "mask": mask, "turns": spans}, chats.TOK)
+
+    assert codes([0, 0, 0, 0, 0, 1, 1, 1, 1]) == codes([0, *[1] * 8]) == {}
+    assert codes([0, 0, 0, 0, 0, 1, 0, 1, 1]) == {"TITO304": (6,)}
+    row[1] = chats.ids("Well")[0]
+    assert codes([0, 0, 0, 0, 0, 1, 1, 1, 1]) == {"TITO304": (1, 2, 3, 4)}, "it starts with no added token"
+
+
+@pytest.mark.parametrize("flag", [{}, {"sampled": True}])
+def test_turns_before_the_first_trained_token_are_history(flag: dict[str, bool]) -> None:
+    spans = [span | flag if span["role"] != "tool" else span for span in TWO]
+    assert judged([0] * 8 + [1] * 4, spans) == {}
+    assert judged([0, 0, 1, 1, 1, 1] + [0] * 6, spans) == {"TITO304": (8, 9, 10, 11)}
+    assert judged([0] * 8 + [1, 0, 1, 1], spans) == {"TITO304": (9,)}
+
+
+def test_a_header_between_two_answers_may_have_mask_0() -> None:
+    row = chats.ids("Well", " now", "<e>", "\n", "<o>", "assistant", "\n", "Well", " so", "<e>")
+    record = {"token_ids": row, "mask": [1, 1, 1, 0, 0, 0, 0, 1, 1, 1], "roles": ["assistant"] * 10}
+    assert found(record, chats.TOK) == {}
+    assert found(record | {"mask": [1, 1, 1, 0, 0, 0, 0, 0, 1, 1]}, chats.TOK) == {"TITO304": (3, 5, 6, 7)}
 
 
 def test_everything_in_a_finding_is_a_plain_number() -> None:

@@ -141,11 +141,24 @@ def test_labels_of_a_response_alone() -> None:
     assert row.mask.tolist() == [0, 0, 1]
 
 
+@pytest.mark.parametrize("name", ["mask", "owners", "turns", "logprobs", "train_ids", "attention_mask", "roles"])
+def test_a_row_without_a_column_that_others_have_is_read_without(name: str) -> None:
+    records: list[dict[str, Any]] = [{"token_ids": [1, 2]}]
+    if name != "mask":  # a null mask has no meaning unless it is told
+        records.append(records[0] | {name: None})
+    for record in records:
+        row = read(record, Columns(ids="token_ids", **{name: name}))
+        assert row.ids is not None
+        assert row.mask is None
+        assert not row.faults
+
+
 @pytest.mark.parametrize(
     ("record", "what"), [({"token_ids": [1, 2], "mask": None}, "null"), ({"token_ids": [1, 2]}, "absent")]
 )
 def test_a_null_mask_is_an_error_unless_its_meaning_is_told(record: dict[str, Any], what: str) -> None:
-    row = read(record)
+    asked = Columns(mask="mask") if what == "absent" else Columns()
+    row = read_row("a", 1, record, Columns(ids="token_ids", mask="mask"), ReadOptions(columns=asked))
     assert row.ids is None
     assert faults(row) == [("TITO016", "mask", ())]
     assert row.faults[0].finding.message.startswith(
@@ -267,12 +280,13 @@ def content(row: Row) -> dict[str, Any]:
     """Everything a row says of its tokens, for comparison."""
     assert not row.faults, row.faults
     assert row.ids is not None
-    arrays = {name: getattr(row, name) for name in ("ids", "mask", "owners", "turns", "sampled", "train_mask")}
+    arrays = {name: getattr(row, name) for name in ("ids", "mask", "owners", "turns", "sampled")}
     values: dict[str, Any] = {name: None if each is None else each.tolist() for name, each in arrays.items()}
     logprobs = None if row.logprobs is None else [None if math.isnan(each) else each for each in row.logprobs]
-    train = None if row.train_ids is None else (row.train_ids.ids.tolist(), row.train_ids.overflow)
+    train = None if row.training is None else (row.training.ids.ids.tolist(), row.training.ids.overflow)
+    masked = None if row.training is None or row.training.mask is None else row.training.mask.tolist()
     names = (row.overflow, row.prompt, row.owner_names, row.spans, row.twins)
-    return values | {"logprobs": logprobs, "train_ids": train, "names": names}
+    return values | {"logprobs": logprobs, "train_ids": train, "train_mask": masked, "names": names}
 
 
 PAD = 99
@@ -379,7 +393,7 @@ def test_a_row_of_nothing_but_padding_is_empty() -> None:
 
 
 @pytest.mark.parametrize(
-    ("attention", "code"), [([1], "TITO002"), ([1, 2], "TITO016"), ([1, "x"], "TITO016"), ("11", "TITO001")]
+    ("attention", "code"), [([1], "TITO002"), ([1, -2], "TITO016"), ([1, "x"], "TITO016"), ("11", "TITO001")]
 )
 def test_an_attention_mask_that_is_none(attention: Any, code: str) -> None:
     row = found({"token_ids": [1, 2], "mask": [0, 1], "attention_mask": attention})
@@ -457,7 +471,8 @@ def test_what_the_trainer_scored() -> None:
     part = {"train_ids": [4], "train_mask": [1]}
     for trained in (whole, part, {"trained_ids": [4], "train_mask": [True]}):
         says = content(found(record | trained))
-        assert (says["train_ids"], says["train_mask"]) == (([1, 2, 4], {}), [0, 0, 1])
+        ids, mask = trained.get("train_ids", [4]), trained["train_mask"]
+        assert (says["train_ids"], says["train_mask"]) == ((ids, {}), mask), "what it covers is decided later"
     assert content(found(record | {"train_ids": None}))["train_ids"] is None
     row = found(record | {"train_ids": [4], "train_mask": [1, 0]})
     assert row.ids is None
@@ -466,12 +481,73 @@ def test_what_the_trainer_scored() -> None:
     assert faults(found(record | {"train_ids": ["a"]})) == [("TITO001", "train_ids", (0,))]
 
 
-def test_training_ids_that_are_padded_like_the_sampled_ones_lose_their_padding() -> None:
+def test_training_ids_say_where_they_have_the_padding_of_the_sampled_ones() -> None:
     record = {"token_ids": [PAD, 1, 2], "mask": [0, 0, 1], "attention_mask": [0, 1, 1]}
-    says = content(found(record | {"train_ids": [PAD, 1, 2], "train_mask": [0, 0, 1]}))
-    assert (says["train_ids"], says["train_mask"]) == (([1, 2], {}), [0, 1])
-    assert content(found(record | {"train_ids": [1, 2]}))["train_ids"] == ([1, 2], {})
-    assert content(found(record | {"train_ids": [1, 1, 2]}))["train_ids"] == ([1, 1, 2], {})
+    for ids, kept in (([PAD, 1, 2], [False, True, True]), ([1, 2], None), ([1, 1, 2], None)):
+        training = found(record | {"train_ids": ids}).training
+        assert training is not None
+        assert training.ids.ids.tolist() == ids
+        assert (None if training.kept is None else training.kept.tolist()) == kept
+
+
+@pytest.mark.parametrize("mask", [[-100, 1, 1], [-100, 8, 9], [-100, 1.0, 0.5]])
+def test_mask_ignore_maps_the_training_mask_too(mask: list[float]) -> None:
+    record = {"token_ids": [7, 8, 9], "mask": mask, "train_ids": [7, 8, 9], "train_mask": mask}
+    assert content(found(record, mask_ignore=-100))["train_mask"] == [0, 1, 1]
+    row = found(record | {"mask": [0, 1, 1]})
+    assert faults(row) == [("TITO016", "train_mask", (0,))] or max(mask) > 1
+    assert "--mask-ignore -100" in row.faults[0].finding.message
+
+
+def test_labels_of_a_trained_response() -> None:
+    parts = {"prompt_ids": [5], "response_ids": [7, 8], "train_ids": [7, 8]}
+    assert content(found(parts | {"train_mask": [-100, 8]}, mask_ignore=-100))["train_mask"] == [0, 1]
+    assert content(found(parts | {"train_mask": [-100, -100, 8]}, mask_ignore=-100))["train_mask"] == [0, 0, 1]
+
+
+def test_a_training_mask_of_predictors() -> None:
+    record = {"token_ids": [1, 2, 3], "train_ids": [1, 2, 3], "train_mask": [0, 1, 0]}
+    assert content(found(record, mask_convention="predictor"))["train_mask"] == [0, 0, 1]
+    row = found(record | {"train_mask": [0, 0, 1]}, mask_convention="predictor")
+    assert faults(row) == [("TITO016", "train_mask", (2,))]
+
+
+def test_segments_of_packed_sequences_are_no_padding() -> None:
+    row = found({"token_ids": [1, 2, 3, 4, PAD], "mask": [0, 1, 0, 1, 0], "attention_mask": [1, 1, 2, 2, 0]})
+    assert (content(row)["ids"], row.padding) == ([1, 2, 3, 4], 1)
+
+
+def test_ids_beside_a_prompt_that_do_not_begin_with_it_are_the_response() -> None:
+    says = content(found({"prompt_ids": [1, 2], "token_ids": [3, 4], "mask": [1, 1]}))
+    assert (says["ids"], says["mask"]) == ([1, 2, 3, 4], [0, 0, 1, 1])
+    row = found({"prompt_ids": [1, 2], "token_ids": [1, 2, 3], "mask": [0, 0, 1]})
+    assert (content(row)["ids"], row.prompt) == ([1, 2, 3], -1)
+
+
+SOME = st.lists(st.integers(0, 9), min_size=1, max_size=4)
+
+
+@given(SOME, SOME, SOME, st.data())
+def test_first_prompt_and_last_response_of_several_turns_are_read_as_all_of_them(
+    prompt: list[int], between: list[int], response: list[int], data: st.DataObject
+) -> None:
+    several = prompt + between + response
+    mask = data.draw(st.sampled_from([None, [1] * len(several), [1] * len(response)]))
+    record = {"prompt_ids": prompt, "completion_ids": response, "token_ids": several}
+    row = found(record if mask is None else record | {"mask": mask})
+    assert content(row)["ids"] == several
+    assert (row.prompt, row.twins) == (len(several) - len(response), ())
+    # A mask that is as long as the two parts is about them.
+    if len(between) != len(prompt) and len(between):
+        row = found(record | {"mask": [0] * len(prompt + response)})
+        assert (content(row)["ids"], row.twins) == (prompt + response, ())
+    row = found(record, {"prompt_ids": "prompt_ids", "response_ids": "completion_ids"})
+    assert (content(row)["ids"], row.twins) == (prompt + response, ())
+    row = found(record, {"ids": "token_ids"})
+    assert (content(row)["ids"], row.prompt, row.twins) == (several, -1, ())
+    padded = {"token_ids": [PAD, *several], "attention_mask": [0] + [1] * len(several), "pad_id": PAD}
+    assert content(found(record | padded))["ids"] == several
+    assert found(record | padded).twins == ()
 
 
 def test_what_a_record_says_of_itself() -> None:
@@ -587,7 +663,7 @@ def test_with_redaction_no_value_of_a_record_is_in_a_message(data: st.DataObject
     row = read_row("f", 1, record, columns, options)
     messages = [fault.finding.message for fault in row.faults]
     messages += [finding.message for finding in record_findings(row, TOK)]
-    messages += [str(row.id), *row.owner_names]
+    messages += [str(row.shown_id), *row.owner_names]
     for message in messages:
         assert SECRET not in message
         assert "4077" not in message
@@ -605,7 +681,7 @@ def test_redacted_messages_say_where_and_what_kind() -> None:
     )
     assert "logprobs has 1 entry, the token ids have 2" in row.faults[1].finding.message
     names = ["user-1", 7, "two words", "x" * 65]
-    ids = [found({"token_ids": [], "id": name}, redact=True).id for name in names]
+    ids = [found({"token_ids": [], "id": name}, redact=True).shown_id for name in names]
     assert ids == ["user-1", 7, "<id of 9 characters>", "<id of 65 characters>"]
     row = found({"token_ids": [1, 2], "roles": ["tool", "Ms Secret"], "mask": [0, 1]}, redact=True)
     assert row.owner_names == ("tool", "role 1")

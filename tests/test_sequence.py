@@ -1,4 +1,4 @@
-"""One rollout out of its parts: joining, laying per-token data on it, and what the trainer scored."""
+"""One rollout out of its parts: joining, laying per-token data on it, and padding."""
 
 from typing import Any
 
@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tito_audit.errors import RecordError
-from tito_audit.reading.padding import kept_tokens, without
-from tito_audit.reading.sequence import Joined, Scope, differing, entries, join, to_targets, whole_of
-from tito_audit.reading.training import read_training
+from tito_audit.reading.padding import kept_tokens, to_attention, without
+from tito_audit.reading.sequence import Joined, Scope, beginning, differing, entries, join, to_targets
 from tito_audit.records import ReadIds, to_ids, to_mask, to_owners
 
 IDS = st.lists(st.integers(-(2**70), 2**70) | st.integers(0, 3), max_size=6)
@@ -77,46 +76,11 @@ def test_what_is_no_flat_sequence_has_no_entries(value: Any) -> None:
         Joined(np.arange(2), {}, 1).read(value, to_mask, column="x")
 
 
-@given(FEW.filter(bool), st.lists(st.integers(3, 5), min_size=1, max_size=6), st.lists(st.integers(3, 5), max_size=6))
-def test_training_ids_of_the_response_are_told_from_the_whole(
-    prompt: list[int], response: list[int], changed: list[int]
-) -> None:
-    joined = join(to_ids(response), to_ids(prompt))
-    for trained, covers in ((response, "response"), (prompt + response, "whole")):
-        whole, begins = whole_of(to_ids(trained), joined)
-        assert whole.ids.tolist() == prompt + response
-        assert begins == (len(prompt) if covers == "response" else 0)
-    # The prompt's ids never occur in a response here, so the changed response leaves the prompt alone.
-    whole, _ = whole_of(to_ids(prompt + changed), joined)
-    assert whole.ids.tolist() == prompt + changed
-
-
-def test_training_ids_that_change_as_much_either_way_are_the_whole() -> None:
-    whole, begins = whole_of(to_ids([7, 7]), join(to_ids([1]), to_ids([2])))
-    assert (whole.ids.tolist(), begins) == ([7, 7], 0)
-
-
-def test_training_ids_without_a_prompt_are_the_whole() -> None:
-    for prompt in (None, to_ids([])):
-        whole, begins = whole_of(to_ids([2**70, 1]), join(to_ids([1]), prompt))
-        assert (originals(whole), begins) == ([2**70, 1], 0)
-
-
-def test_integers_that_no_array_holds_survive_before_training_ids() -> None:
-    whole, begins = whole_of(to_ids([3, 2**71]), join(to_ids([3, 4, 4]), to_ids([2**70, 1])))
-    assert (originals(whole), begins) == ([2**70, 1, 3, 2**71], 2)
-
-
-def test_a_training_mask_belongs_to_the_training_ids() -> None:
-    joined = join(to_ids([3, 4]), to_ids([1, 2]))
-    for ids, mask in (([3, 4], [0, 1]), ([1, 2, 3, 4], [0, 0, 0, 1]), ([3, 4], [0, 0, 0, 1])):
-        read, trained = read_training(to_ids(ids), mask, joined)
-        assert trained is not None
-        assert (read.ids.tolist(), trained.tolist()) == ([1, 2, 3, 4], [0, 0, 0, 1])
-    assert read_training(to_ids([3, 4]), None, joined)[1] is None
-    with pytest.raises(RecordError, match="train_mask has 3 entries, train_ids has 2") as caught:
-        read_training(to_ids([3, 4]), [0, 0, 1], joined)
-    assert caught.value.code == "TITO002"
+@given(IDS, st.integers(0, 7))
+def test_a_beginning_keeps_what_no_array_holds(ids: list[int], count: int) -> None:
+    found = beginning(to_ids(ids), count)
+    assert originals(Joined(found.ids, found.overflow)) == ids[:count]
+    assert all(place < count for place in found.overflow)
 
 
 @given(st.lists(st.integers(0, 1), max_size=6))
@@ -161,3 +125,17 @@ def test_integers_that_no_array_holds_keep_their_place_without_padding() -> None
         ReadIds(np.array([0, -1, 0, -1]), {1: 2**70, 3: 2**71}), np.array([False, True, False, True])
     )
     assert (ids.tolist(), overflow) == ([-1, -1], {0: 2**70, 1: 2**71})
+
+
+@given(st.lists(st.integers(0, 2**40) | st.booleans() | st.floats(0, 9)))
+def test_an_attention_mask_may_number_packed_sequences(attention: list[float]) -> None:
+    assert to_attention(attention, len(attention)).tolist() == [each != 0 for each in attention]
+
+
+@pytest.mark.parametrize("wrong", [-1, -100, float("nan"), float("-inf"), "x", None])
+def test_an_attention_mask_has_no_other_values(wrong: Any) -> None:
+    with pytest.raises(
+        RecordError, match=r"^attention_mask: .* at position 1 is neither 0 \(padding\) nor above"
+    ) as caught:
+        to_attention([1, wrong, 0, wrong], 4)
+    assert (caught.value.code, caught.value.positions) == ("TITO016", (1, 3))

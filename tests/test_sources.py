@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import io
 import json
 import os
@@ -327,3 +328,30 @@ def test_a_file_that_shrinks_or_vanishes_while_it_is_read(tmp_path: Path) -> Non
     next(reads)
     path.unlink()
     assert sum(1 for _ in reads) == 99_999
+
+
+NAMES = st.sampled_from(["a", "b.jsonl", "ab", ".h"])
+
+
+@given(
+    st.sets(st.lists(NAMES, min_size=1, max_size=3).map("/".join), max_size=6),
+    st.lists(st.sampled_from(["**", "*", "a", "?b", "[ab]*"]), max_size=3).map(lambda parts: "/".join([*parts, "*"])),
+)
+def test_patterns_name_what_glob_names(tmp_path_factory: pytest.TempPathFactory, names: set[str], pattern: str) -> None:
+    folder = tmp_path_factory.mktemp("g")
+    for name in sorted(names, key=len, reverse=True):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            path.touch()
+    wanted = f"{folder}/{pattern}"
+    expected = {path.rstrip("/") for path in glob.glob(wanted, recursive=True)}  # noqa: PTH207 - what it is held against
+    assert sorted(expected) == [path for path in matches(wanted) if path != wanted]
+
+
+def test_links_do_not_lead_a_pattern_in_circles(tmp_path: Path) -> None:
+    (tmp_path / "d" / "a").mkdir(parents=True)
+    (tmp_path / "d" / "r.jsonl").touch()
+    (tmp_path / "d" / "self").symlink_to(".")
+    (tmp_path / "d" / "a" / "up").symlink_to("..")
+    assert matches(f"{tmp_path}/**/*.jsonl") == [f"{tmp_path}/d/r.jsonl"]

@@ -71,7 +71,7 @@ def test_blocks_come_in_order() -> None:
     assert worst.splitlines()[0].split()[:2] == ["worst", "rollouts"]
     assert [line.split()[:2] for line in look.splitlines()] == [["tito-audit", "show"], ["tito-audit", "explain"]]
     assert summary.splitlines()[0] == "  checked 2 of 2 rows, 4 tokens (2 trainable), in 1.2 s"
-    assert verdict.startswith("OK  2 rows, 4 tokens: every record is sound")
+    assert verdict.startswith("OK  2 rows, 4 tokens: nothing over the bar (realised), training not compared")
 
 
 def test_the_output_alone_leads_to_the_worst_rollout_and_its_reason() -> None:
@@ -154,7 +154,7 @@ def test_quiet_is_table_and_verdict() -> None:
 
 
 def test_verdicts() -> None:
-    assert last(clean()) == "OK  1 row, 2 tokens: every record is sound (what was trained is not compared)"
+    assert last(clean()) == "OK  1 row, 2 tokens: nothing over the bar (realised), training not compared"
     assert last(clean(), DRIFT) == "OK  1 row, 2 tokens: nothing over the bar (drift)"
     assert last(drifting(), DRIFT) == "FAILED  drift in 1 of 2 rows  (bar: drift)"
     assert last(drifting()).endswith("; exposure 1 row (50.00%)")

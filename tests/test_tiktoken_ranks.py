@@ -1,13 +1,15 @@
 import base64
 import pickle
+import re
 import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import tiktoken
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer as Wheel
 from tokenizers import decoders, models, pre_tokenizers, trainers
@@ -31,6 +33,8 @@ PATTERNS = (
     r"[\u{61}-\u{7a}$^]+|\u0020|(?s).",
     r"(?i:st|ss)+|\p{L}+?|[\s\S]",
 )
+# What the published patterns are made of, but for Lt, Lm and Lo, which are no other table.
+ATOMS = (r"\p{L}", r"\p{N}", r"\s", r"\p{Lu}", r"\p{Ll}", r"\p{M}")
 SPECIAL = {"<|end|>": 900, "<|end|><|start|>": 905, "<| é\n|>": 2000}
 
 
@@ -98,6 +102,7 @@ def test_a_converted_encoding_decodes_as_the_object_does(row: list[int]) -> None
     assert tito.check(row, tok).drifted == (original.encode(original.decode(row), allowed_special="all") != row)
 
 
+@settings(max_examples=5)  # each is compared on every character
 @given(order=st.permutations(range(256, 300)))
 def test_ranks_in_any_order_convert(order: list[int]) -> None:
     """Merges that make a token before its parts: the ranks of the parts come later."""
@@ -144,6 +149,10 @@ def test_the_end_of_text_ends_a_sequence() -> None:
         ({"<|x|>": 3}, r"\s|\S", "has the id or the spelling of an ordinary token"),
         ({"<|é|>": 900}, r"\s|\S", 'ids [900] decode to "<|é|>" in the original, to '),
         ({}, r"\p{L}+", "encodes to"),  # tiktoken drops what the pattern leaves over
+        ({}, r"[^\u{E000}]", r'"\ue000" encodes to [] in the original'),
+        ({}, r"[^\u{101E5}]", " encodes to [] in the original"),
+        ({}, r"\w+\z|\w|\W", '"ab²" encodes to'),  # three signs are letters for one
+        ({}, r"a{,3}|[\s\S]", "encodes to PanicException ("),  # tiktoken on a match without characters
         ({}, r"(?x) \s | \S ", "uses the flags (?x)"),
         ({}, r"\p{Script=Latin}+|\s|\S", "mine"),
     ],
@@ -153,6 +162,35 @@ def test_what_the_reference_cannot_say_is_refused(special: dict[str, int], patte
         tito.load_tokenizer(encoding(pattern, special))
     assert message in str(caught.value)
     assert str(caught.value).isprintable()
+
+
+def test_a_refused_encoding_answers_itself() -> None:
+    original = encoding(r"[^\u{E000}]+", {"<|end|>": 900})
+    with pytest.raises(
+        tito.TokenizerError, match=re.escape("load_tokenizer(types.SimpleNamespace(encode=enc.encode, ")
+    ):
+        tito.load_tokenizer(original)
+    itself = SimpleNamespace(encode=original.encode, decode=original.decode, n_vocab=original.n_vocab)
+    with pytest.warns(tito.TokenizerWarning, match="is asked itself"):
+        tok = tito.load_tokenizer(itself)
+    assert (tok.engine, tok.vocab_size) == ("python", 901)
+    ids = original.encode("the cat<|end|>", allowed_special="all")
+    assert tok.encode("the cat<|end|>").tolist() == ids
+    assert not tito.check(ids, tok).drifted
+    dropped = [ranks()[bytes([byte])] for byte in "\ue000".encode()]
+    assert tito.check([*ids, *dropped], tok).first_diff == len(ids)
+
+
+@pytest.mark.parametrize("atom", ATOMS)
+def test_classes_are_those_of_tiktoken_for_all_living_scripts(atom: str) -> None:
+    """Each character, then an "a" that joins its last byte where the class holds the character."""
+    joined = {bytes([byte]): byte for byte in range(256)} | {bytes([byte, 0x61]): 256 + byte for byte in range(256)}
+    original = encoding(f"(?:{atom})a|[\\s\\S]", trained=joined)
+    tok = tito.load_tokenizer(original)
+    characters = [chr(code) for code in range(0x12000) if not 0xD800 <= code < 0xE000]
+    for start in range(0, len(characters), 4096):
+        text = "a".join([*characters[start : start + 4096], ""])
+        assert tok.encode(text).tolist() == original.encode(text, disallowed_special=())
 
 
 def test_an_encoding_without_some_bytes_is_refused() -> None:

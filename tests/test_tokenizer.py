@@ -247,3 +247,21 @@ def test_components_written_in_python_are_named(wheel: Wheel) -> None:
     wheel.pre_tokenizer = pre_tokenizers.PreTokenizer.custom(Splitter())
     with pytest.raises(tito.TokenizerError, match="a custom component written in Python"):
         tito.load_tokenizer(wheel)
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, pytest.fail.Exception])
+def test_a_panic_while_loading_is_an_error_and_a_wish_to_stop_is_none(
+    monkeypatch: pytest.MonkeyPatch, wheel: Wheel, stop: type[BaseException]
+) -> None:
+    panic = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})
+    raised: list[BaseException] = [panic("\x1b[31m"), stop()]
+
+    def serialise(*_: object, **__: object) -> None:
+        raise raised.pop(0)
+
+    monkeypatch.setattr("tito_audit.loading.dispatch._from_wheel", serialise)
+    with pytest.raises(tito.TokenizerError, match="a package that reads it crashed") as caught:
+        tito.load_tokenizer(wheel)
+    assert str(caught.value).isprintable()
+    with pytest.raises(stop):
+        tito.load_tokenizer(wheel)

@@ -14,7 +14,10 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
-from tito_audit import _core
+from tito_audit.uninterrupted import uninterrupted
+
+with uninterrupted():  # an interrupt while the extension sets itself up would end it in a panic
+    from tito_audit import _core
 
 # `check`, `audit` and `provenance` are functions here and modules of the package too. They are imported at once, and
 # not when they are first asked for, since importing a module later would put it over its function.

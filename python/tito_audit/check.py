@@ -17,7 +17,7 @@ from tito_audit.reading.logprobs import read_logprobs
 from tito_audit.reading.record_checks import record_findings
 from tito_audit.reading.row import Row, Twin
 from tito_audit.reading.sequence import Joined, join
-from tito_audit.reading.training import read_training
+from tito_audit.reading.training import read_training, settled
 from tito_audit.reading.turns import holds_spans, owners_of, read_spans, sampled_of, to_turns
 from tito_audit.realised import Realised, compare_trained
 from tito_audit.records import Ids, ReadIds, at_least_one, shown, to_ids, to_mask, to_owners
@@ -68,9 +68,11 @@ def check(
             ``{"role": str, "start": int, "end": int, "sampled": bool}``, of which role and sampled may be missing.
         logprobs: Log-probability per token in nats, for the same tokens as a mask may be: numbers, or mappings with
             ``logprob`` and the ``token_id`` it is about. The first may be None where it is not trained.
-        train_ids: The ids that the trainer scored: the whole sequence or, with ``prompt_ids``, the response alone
-            (which of the two is decided by what changes less).
-        train_mask: 1 where the trainer trained, per id of ``train_ids``.
+        train_ids: The ids that the trainer scored, padding removed: the whole sequence or, with ``prompt_ids``, the
+            response alone. They are whichever is equal to the sampled ids, or else a proper prefix or suffix of them,
+            or else of the same text, or else changes fewer of them; the whole sequence before the response.
+        train_mask: 1 where the trainer trained, per id of ``train_ids``; of a response also with the prompt's entries
+            before it.
         model_vocab_size: Rows of the model's embedding; tells ids in its padded range from impossible ones.
         skip_special_tokens: Also measure a pipeline that decodes so (`Check.pipeline`).
         clean_up_tokenization_spaces: Likewise.
@@ -300,19 +302,32 @@ def _add_training(row: Row, train_ids: object, train_mask: object) -> None:
         if train_mask is not None:
             raise RecordError("train_mask: there are no train_ids that it could belong to", column="train_mask")
         return
-    joined = Joined(to_ids([]).ids if row.ids is None else row.ids, dict(row.overflow), row.prompt)
     trained = to_ids(train_ids, column="train_ids")
     # As the sampled ids, the caller's array may change later.
-    row.train_ids, row.train_mask = read_training(ReadIds(trained.ids.copy(), trained.overflow), train_mask, joined)
+    row.training = read_training(ReadIds(trained.ids.copy(), trained.overflow), train_mask, _joined(row), _train_mask)
+
+
+def _train_mask(value: object, ids: Ids) -> NDArray[np.uint8]:
+    return to_mask(value, len(ids), column="train_mask")
+
+
+def _joined(row: Row) -> Joined:
+    return Joined(to_ids([]).ids if row.ids is None else row.ids, dict(row.overflow), row.prompt)
 
 
 def _realised(row: Row, tok: Tokenizer) -> Realised | None:
     """What the trainer scored beside what was sampled, None where nobody says."""
-    if row.ids is None or row.train_ids is None:
+    if row.training is None:
         return None
-    sampled = ReadRows(row.ids, _one_row(row.ids), dict(row.overflow))
-    trained = ReadRows(row.train_ids.ids, _one_row(row.train_ids.ids), row.train_ids.overflow)
-    return compare_trained(sampled, trained, tok, mask=row.mask, train_mask=row.train_mask).row(0)
+    sampled = _joined(row)
+    seen = settled(row.training, sampled, tok)
+    return compare_trained(
+        ReadRows(sampled.ids, _one_row(sampled.ids), sampled.overflow),
+        ReadRows(seen.ids.ids, _one_row(seen.ids.ids), seen.ids.overflow),
+        tok,
+        mask=row.mask,
+        train_mask=seen.mask,
+    ).row(0)
 
 
 def _one_row(ids: Ids) -> NDArray[np.int64]:

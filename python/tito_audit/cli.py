@@ -31,6 +31,7 @@ from tito_audit.command.options import (
     tokenizer_options,
     wants_color,
 )
+from tito_audit.command.signals import Terminated, one_interrupt
 
 if TYPE_CHECKING:
     from tito_audit.auditing.auditor import Auditor
@@ -49,13 +50,14 @@ EXIT_OK = 0
 EXIT_FAILED = 1
 EXIT_UNCHECKED = 2
 EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
 
 _EPILOG = """\b
 Exit codes:
   0    everything asked for was checked, nothing is over the bar
   1    something is over the bar (--exit-zero turns this into 0)
   2    not everything could be checked; this beats 1
-  130  interrupted; the report is a partial one
+  130  interrupted (143: terminated); the report is a partial one
 
 \b
 Options may stand in [tool.tito_audit] of pyproject.toml and in
@@ -76,8 +78,9 @@ def main(args: Sequence[str] | None = None) -> int:
 
     console.prepare_streams()
     try:
-        code = cli.main(args=args, prog_name="tito-audit", standalone_mode=False)
-        console.flush_stdout()
+        with one_interrupt():
+            code = cli.main(args=args, prog_name="tito-audit", standalone_mode=False)
+            console.flush_stdout()
     except UncheckedError as error:
         console.say(f"error: {error.message}")
         return EXIT_UNCHECKED
@@ -87,6 +90,8 @@ def main(args: Sequence[str] | None = None) -> int:
         for line in words.getvalue().splitlines():
             console.say(line)
         return EXIT_UNCHECKED
+    except Terminated:
+        return EXIT_TERMINATED
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     except SystemExit:  # click leaves so where the reader of its help has gone
@@ -168,7 +173,7 @@ def cli() -> None:
 )
 @redact_option
 @click.option(
-    "--limit", type=click.IntRange(min=0), metavar="N", help="Only the first N rows.", cls=Option, group="Rows"
+    "--limit", type=click.IntRange(0, sys.maxsize), metavar="N", help="Only the first N rows.", cls=Option, group="Rows"
 )
 @click.option(
     "--sample", type=click.IntRange(min=0), metavar="N", help="Only N rows, drawn at random.", cls=Option, group="Rows"
@@ -178,7 +183,7 @@ def cli() -> None:
 )
 @click.option(
     "--threads",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, 4096),
     metavar="N",
     help="Threads [default: the processors at hand].",
     cls=Option,
@@ -229,19 +234,19 @@ def check(**values: Any) -> int:  # noqa: ANN401 - an option each
     files, bar = values["files"], read_bar(values)
     reading = read_options(values, keep_origin=values["write_clean"] is not None)
     targets = {name: Path(values[name]) for name in _TARGETS if values[name] is not None}
-    _check_targets(targets, files, values["tokenizer"])
+    _check_targets(targets, files, values["tokenizer"], values["baseline"])
     tok = _load(values)
     try:
         judging = _judging(values, tok)
     except TitoError as error:
         raise UncheckedError.of(error) from error
     auditor = Auditor(tok, reading, judging, limit=values["limit"], sample=values["sample"], seed=values["seed"])
-    done = _audited(auditor, files, bar, judging.collected, targets, values)
+    code = _audited(auditor, files, bar, judging.collected, targets, values)
     report = auditor.report()
-    if not done and not report.statistics.rows and not report.unchecked:
-        return EXIT_UNCHECKED  # what is wrong was said, and there is nothing to report
+    if code == EXIT_UNCHECKED and not report.statistics.rows and not report.unchecked:
+        return code  # what is wrong was said, and there is nothing to report
     _emit(report, bar, values, width=judging.width)
-    return _exit_code(report, bar, exit_zero=values["exit_zero"]) if done else EXIT_UNCHECKED
+    return _exit_code(report, bar, exit_zero=values["exit_zero"]) if code == EXIT_OK else code
 
 
 def _judging(values: dict[str, Any], tok: Tokenizer) -> TallyOptions:
@@ -268,6 +273,10 @@ def _judging(values: dict[str, Any], tok: Tokenizer) -> TallyOptions:
     )
 
 
+class _NothingToWriteError(Exception):
+    """No row was read, so there is nothing to put into the place of a file that may be there already."""
+
+
 def _audited(
     auditor: Auditor,
     files: Sequence[str],
@@ -275,40 +284,59 @@ def _audited(
     collected: Baseline | None,
     targets: dict[str, Path],
     values: dict[str, Any],
-) -> bool:
-    """Audit, and write what is asked for beside the report; say whether it came to its end, or was interrupted."""
-    from tito_audit.auditing.clean_copy import clean_copy  # noqa: PLC0415
-    from tito_audit.auditing.rows_out import rows_out  # noqa: PLC0415
+) -> int:
+    """Audit, and write what is asked for beside the report; return an exit code, 0 where the report says the rest."""
     from tito_audit.command import console  # noqa: PLC0415
     from tito_audit.errors import TitoError  # noqa: PLC0415
 
     try:
-        with ExitStack() as written:  # what is broken off leaves nothing under its final name
-            sinks: list[Sink] = []
-            if "rows_out" in targets:
-                sinks.append(written.enter_context(rows_out(targets["rows_out"])))
-            copy = None
-            if "write_clean" in targets:
-                copy = written.enter_context(clean_copy(targets["write_clean"], bar))
-                sinks.append(copy)
-            _run(auditor, files, sinks, quiet=values["quiet"])
-        if collected is not None:
+        _run_into(auditor, files, bar, targets, values)
+        if collected is not None and auditor.rows:
             collected.save(targets["write_baseline"])
-        if copy is not None:
-            kept = f"{copy.kept:,} rows under the bar copied to {targets['write_clean']}"
-            console.say(f"{kept}, {copy.dropped:,} left out")
+    except _NothingToWriteError:
+        return EXIT_OK
+    except (OSError, TitoError) as error:
+        message = str(error)
+        if isinstance(error, OSError):
+            message = console.unwritten(error.filename, error.strerror or str(error))
+        if auditor.rows:
+            auditor.fail(message)
+        else:
+            console.say(f"error: {message}")
+        return EXIT_UNCHECKED
+    except Terminated:
+        console.say("terminated")
+        return EXIT_TERMINATED
     except KeyboardInterrupt:
         console.say("interrupted")
-    except TitoError as error:
-        console.say(f"error: {error}")
-        return False
-    except OSError as error:
-        console.say(f"error: {console.unwritten(error.filename, error.strerror or str(error))}")
-        return False
+        return EXIT_INTERRUPTED
     except BaseException:  # noqa: BLE001 - what was found before is worth having
         console.say_internal_error(redact=values["redact"])
-        return False
-    return True
+        return EXIT_UNCHECKED
+    return EXIT_OK
+
+
+def _run_into(
+    auditor: Auditor, files: Sequence[str], bar: Bar, targets: dict[str, Path], values: dict[str, Any]
+) -> None:
+    """Audit with a table of rows and a clean copy beside it; what is broken off leaves nothing under its final name."""
+    from tito_audit.auditing.clean_copy import clean_copy  # noqa: PLC0415
+    from tito_audit.auditing.rows_out import rows_out  # noqa: PLC0415
+    from tito_audit.command.console import say  # noqa: PLC0415
+
+    copy = None
+    with ExitStack() as written:
+        sinks: list[Sink] = []
+        if "rows_out" in targets:
+            sinks.append(written.enter_context(rows_out(targets["rows_out"])))
+        if "write_clean" in targets:
+            copy = written.enter_context(clean_copy(targets["write_clean"], bar))
+            sinks.append(copy)
+        _run(auditor, files, sinks, quiet=values["quiet"])
+        if sinks and not auditor.rows:
+            raise _NothingToWriteError
+    if copy is not None:
+        say(f"{copy.kept:,} rows under the bar copied to {targets['write_clean']}, {copy.dropped:,} left out")
 
 
 @cli.command(cls=Configured)
@@ -479,8 +507,6 @@ def _run(auditor: Auditor, files: Sequence[str], sinks: Sequence[Sink], *, quiet
 
 
 def _exit_code(report: Report, bar: Bar, *, exit_zero: bool) -> int:
-    if report.partial:
-        return EXIT_INTERRUPTED
     if not report.complete:
         return EXIT_UNCHECKED
     return EXIT_FAILED if report.over_the_bar(bar) and not exit_zero else EXIT_OK
@@ -519,15 +545,19 @@ def _emit(report: Report, bar: Bar, values: dict[str, Any], *, width: int) -> No
 _TARGETS = ("output", "rows_out", "write_clean", "write_baseline")
 
 
-def _check_targets(targets: dict[str, Path], files: Sequence[str], tokenizer: str) -> None:
+def _check_targets(targets: dict[str, Path], files: Sequence[str], tokenizer: str, baseline: str | None) -> None:
     """Refuse, before anything is audited, a result that cannot be written, or would replace what is read."""
-    from tito_audit.command.console import unwritten  # noqa: PLC0415
+    from tito_audit.command.console import is_open_as, unwritten  # noqa: PLC0415
     from tito_audit.reading.sources import expand  # noqa: PLC0415
 
     if not targets:
         return
     inputs = {file: "an input" for pattern in files for file in expand(pattern)}
     inputs |= dict.fromkeys((tokenizer, os.path.join(tokenizer, "tokenizer.json")), "the tokenizer")  # noqa: PTH118
+    inputs |= {"/dev/stdin": "an input"} if "-" in files else {}
+    inputs |= {baseline: "the baseline"} if baseline is not None else {}
+    if any(path.is_file() and is_open_as(path, (1, 2)) for name, path in targets.items() if name != "output"):
+        raise UncheckedError("stdout and stderr are for the report: give every other result a file of its own")
     for option, path in targets.items():
         if not path.parent.is_dir():
             raise UncheckedError(unwritten(path, f"there is no folder {path.parent}"))

@@ -285,6 +285,9 @@ def _items(obj: object, column: str, *, many: str = "") -> NDArray[Any] | Sequen
         if array.dtype.kind in "mMcV":
             raise RecordError(f"{column}: an array of {array.dtype} where integers are needed", column=column)
         return array
+    as_py = getattr(obj, "as_py", None)  # one cell of Arrow
+    if callable(as_py):
+        obj = as_py()
     if isinstance(obj, list | tuple):
         return obj
     if isinstance(obj, Sequence) and not isinstance(obj, str | bytes | bytearray | memoryview):

@@ -284,7 +284,7 @@ class Report:
             ReportError: It is no report, or one of a later format.
         """
         try:
-            data = json.loads(text)
+            data = json.loads(text, parse_constant=_no_number)
         except (ValueError, RecursionError) as error:
             raise ReportError(f"{inert(source)}: no JSON ({inert(str(error))})") from error
         if not isinstance(data, dict) or data.get("format") != FORMAT:
@@ -302,9 +302,10 @@ class Report:
 
         try:
             checked = msgspec.convert(data, ReportDict, strict=True)
-        except msgspec.ValidationError as error:
+        except (msgspec.ValidationError, UnicodeError) as error:  # the latter where a key is no text
             raise ReportError(f"{inert(source)}: a damaged report ({inert(str(error))})") from error
         codes = {found["code"] for found in checked["findings"]} | checked["statistics"]["by_code"].keys()
+        codes |= {code for row in checked["worst"] for code in row["codes"]}
         if codes - RULES.keys():
             raise ReportError(
                 f"{inert(source)}: a report of a later version (it has {inert(min(codes - RULES.keys()))})"
@@ -320,7 +321,7 @@ class Report:
                 findings=count["findings"],
                 tokens=count["tokens"],
                 accepted_rows=count["accepted_rows"],
-                first=None if count["first"]["row"] is None else (count["first"]["source"], count["first"]["row"]),
+                first=None if None in count["first"].values() else (count["first"]["source"], count["first"]["row"]),
             )
             for code, count in counts.pop("by_code").items()
         }
@@ -429,6 +430,10 @@ def _added_notes(notes: Iterable[Note]) -> list[Note]:
 
 def _unchecked_order(unchecked: Unchecked) -> tuple[str, str]:
     return unchecked.source, unchecked.message
+
+
+def _no_number(constant: str) -> float:
+    raise ValueError(f"{constant} is no number of a report")
 
 
 def _named(tokenizer: TokenizerInfo) -> str:

@@ -11,8 +11,10 @@ from typing import Annotated, Any, Literal, TypeAlias, TypedDict
 from msgspec import Meta
 
 Id: TypeAlias = str | int | None
-Count: TypeAlias = Annotated[int, Meta(ge=0)]
-MaskCount: TypeAlias = Annotated[int, Meta(ge=0)] | None
+_MOST = (1 << 63) - 1
+
+Count: TypeAlias = Annotated[int, Meta(ge=0, le=_MOST)]
+MaskCount: TypeAlias = Annotated[int, Meta(ge=0, le=_MOST)] | None
 """Null where no row has a mask."""
 
 
@@ -65,7 +67,9 @@ class CodeDict(TypedDict):
     rows: Count
     findings: Count
     tokens: Count | None
-    accepted_rows: Annotated[int, Meta(ge=0, description="rows in which the baseline has all findings of the code")]
+    accepted_rows: Annotated[
+        int, Meta(ge=0, le=_MOST, description="rows in which the baseline has all findings of the code")
+    ]
     first: PlaceDict
 
 
@@ -82,35 +86,35 @@ class TurnDict(TypedDict):
 class StatisticsDict(TypedDict):
     """Counts over the dataset; what each one is a share of stands beside it."""
 
-    rows: Annotated[int, Meta(ge=0, description="rows read")]
-    rows_checked: Annotated[int, Meta(ge=0, description="rows audited; row rates are over these")]
-    rows_skipped: Annotated[int, Meta(ge=0, description="rows that could not be audited, of rows")]
+    rows: Annotated[Count, Meta(description="rows read")]
+    rows_checked: Annotated[Count, Meta(description="rows audited; row rates are over these")]
+    rows_skipped: Annotated[Count, Meta(description="rows that could not be audited, of rows")]
     rows_by_engine: dict[str, Count]
-    tokens: Annotated[int, Meta(ge=0, description="sampled tokens of the rows checked, prompts included")]
-    trainable_tokens: Annotated[int, Meta(description="those with mask 1; token rates are over these")] | None
-    drift_rows: Annotated[int, Meta(ge=0, description="of rows_checked")]
-    drift_tokens: Annotated[int, Meta(ge=0, description="of tokens")]
-    drift_trainable_tokens: Annotated[int, Meta(description="of trainable_tokens")] | None
-    silent_drift_rows: Annotated[int, Meta(ge=0, description="of drift_rows")]
-    artefact_rows: Annotated[int, Meta(ge=0, description="of rows_checked; in no count of drift")]
-    pipeline_drift_rows: Annotated[int, Meta(description="of rows_checked; null unless asked for")] | None
-    straddling_tokens: Annotated[int, Meta(description="re-encoded tokens; null without a mask")] | None
-    owner_crossing_tokens: Annotated[int, Meta(description="re-encoded tokens; null without mask and owners")] | None
-    shared_characters: Annotated[int, Meta(description="characters; null without mask and owners")] | None
-    accepted_drift_rows: Annotated[int, Meta(ge=0, description="of drift_rows; ignored or in the baseline")]
-    accepted_pipeline_drift_rows: Annotated[int, Meta(ge=0, description="of pipeline_drift_rows; ignored")]
-    realised_rows: Annotated[int, Meta(description="of compared_rows; null where that is 0")] | None
+    tokens: Annotated[Count, Meta(description="sampled tokens of the rows checked, prompts included")]
+    trainable_tokens: Annotated[Count, Meta(description="those with mask 1; token rates are over these")] | None
+    drift_rows: Annotated[Count, Meta(description="of rows_checked")]
+    drift_tokens: Annotated[Count, Meta(description="of tokens")]
+    drift_trainable_tokens: Annotated[Count, Meta(description="of trainable_tokens")] | None
+    silent_drift_rows: Annotated[Count, Meta(description="of drift_rows")]
+    artefact_rows: Annotated[Count, Meta(description="of rows_checked; in no count of drift")]
+    pipeline_drift_rows: Annotated[Count, Meta(description="of rows_checked; null unless asked for")] | None
+    straddling_tokens: Annotated[Count, Meta(description="re-encoded tokens; null without a mask")] | None
+    owner_crossing_tokens: Annotated[Count, Meta(description="re-encoded tokens; null without mask and owners")] | None
+    shared_characters: Annotated[Count, Meta(description="characters; null without mask and owners")] | None
+    accepted_drift_rows: Annotated[Count, Meta(description="of drift_rows; ignored or in the baseline")]
+    accepted_pipeline_drift_rows: Annotated[Count, Meta(description="of pipeline_drift_rows; ignored")]
+    realised_rows: Annotated[Count, Meta(description="of compared_rows; null where that is 0")] | None
     realised_by_kind: dict[str, Count]
-    compared_rows: Annotated[int, Meta(ge=0, description="of rows_checked; rows that say what was trained")]
-    invalid_utf8_rows: Annotated[int, Meta(ge=0, description="of rows_checked")]
-    row_start_spans: Annotated[int, Meta(ge=0, description="spans; in no count of drift")]
-    length_delta: Annotated[int, Meta(description="re-encoded minus sampled tokens, over drift_rows")]
+    compared_rows: Annotated[Count, Meta(description="of rows_checked; rows that say what was trained")]
+    invalid_utf8_rows: Annotated[Count, Meta(description="of rows_checked")]
+    row_start_spans: Annotated[Count, Meta(description="spans; in no count of drift")]
+    length_delta: Annotated[int, Meta(ge=-_MOST, le=_MOST, description="re-encoded minus sampled tokens")]
     length_delta_abs_max: Count
-    rows_without_mask: Annotated[int, Meta(ge=0, description="of rows_checked")]
-    rows_without_context: Annotated[int, Meta(ge=0, description="of rows_checked")]
-    rows_from_mask: Annotated[int, Meta(ge=0, description="of rows_checked; turns are runs of mask 1")]
-    rows_unplaced: Annotated[int, Meta(ge=0, description="of drift_rows; no straddling is known")]
-    rows_unpadded: Annotated[int, Meta(ge=0, description="of rows_checked; padding was removed")]
+    rows_without_mask: Annotated[Count, Meta(description="of rows_checked")]
+    rows_without_context: Annotated[Count, Meta(description="of rows_checked")]
+    rows_from_mask: Annotated[Count, Meta(description="of rows_checked; turns are runs of mask 1")]
+    rows_unplaced: Annotated[Count, Meta(description="of drift_rows; no straddling is known")]
+    rows_unpadded: Annotated[Count, Meta(description="of rows_checked; padding was removed")]
     by_code: dict[str, CodeDict]
     by_turn: list[TurnDict]
 
@@ -173,7 +177,7 @@ class FindingDict(TypedDict):
 class TimingDict(TypedDict):
     """How long it took; the only part that two runs over one input do not share."""
 
-    seconds: float
+    seconds: Annotated[float, Meta(ge=0, le=1e12)]
 
 
 class ReportDict(TypedDict):
@@ -195,8 +199,8 @@ class ReportDict(TypedDict):
     statistics: StatisticsDict
     worst: list[WorstDict]
     findings: Annotated[list[FindingDict], Meta(description="kept findings, by source, row and token")]
-    findings_total: Annotated[int, Meta(ge=0, description="findings there are")]
-    max_findings: Annotated[int, Meta(ge=0, description="most that are kept")]
+    findings_total: Annotated[Count, Meta(description="findings there are")]
+    max_findings: Annotated[Count, Meta(description="most that are kept")]
     timing: TimingDict
 
 

@@ -104,6 +104,11 @@ class Tokenizer:
         return frozenset(id_ for id_, _, special in self.core.added_tokens if special)
 
     @lazy
+    def added_ids(self) -> frozenset[int]:
+        """Ids of all added tokens, special or not."""
+        return frozenset(id_ for id_, _, _ in self.core.added_tokens)
+
+    @lazy
     def control(self) -> ControlIds:
         """Control ids: from the configs beside the file, its post-processor, or the object; empty where unknown."""
         if self._control is not None or not isinstance(self._data, bytes):
@@ -202,8 +207,9 @@ def load_tokenizer(source: object, *, revision: str | None = None, ignore_dropou
 
     Truncation and padding are cleared, since no audit wants them; `Tokenizer.changed` names what was. Where a
     ``tokenizer_config.json`` or the object switches ``clean_up_tokenization_spaces`` on, a `TokenizerWarning` says what
-    that does to decoded text. What is converted (tiktoken, SentencePiece) is compared with its original on hundreds of
-    texts and id sequences, and refused where it differs.
+    that does to decoded text. What is converted (tiktoken, SentencePiece) is compared with its original on thousands of
+    texts and id sequences, every code point of the first plane among them. Where it differs, a tiktoken encoding is
+    refused, and a SentencePiece model answers itself like any object, with a `TokenizerWarning`.
 
     Args:
         source: One of
@@ -213,18 +219,21 @@ def load_tokenizer(source: object, *, revision: str | None = None, ignore_dropou
             - a ``tokenizers.Tokenizer``, or a fast tokenizer of ``transformers``; what serialising drops is kept
               (``encode_special_tokens``, ``split_special_tokens``);
             - a ``tiktoken.Encoding``, or the path of a file of ranks that is known (``cl100k_base.tiktoken``). Special
-              tokens are encoded as such, as ``allowed_special="all"`` does;
-            - the path of a SentencePiece ``tokenizer.model`` (extra ``hf``);
+              tokens are encoded as such, as ``allowed_special="all"`` does. One that is refused answers itself as
+              ``types.SimpleNamespace(encode=enc.encode, decode=enc.decode, n_vocab=enc.n_vocab)``;
+            - the path of a SentencePiece ``tokenizer.model`` (extra ``hf``): a BPE without a character map runs in the
+              reference, others answer themselves;
             - any object with ``encode(text)`` and ``decode(ids)``: it answers itself, row by row and slowly, and a
-              `TokenizerWarning` says what such an audit lacks;
+              `TokenizerWarning` says what such an audit lacks (causes other than unknown-id and merge, places on the
+              text, straddling tokens, provenance);
             - what `load_tokenizer` has returned, which comes back as it is.
         revision: Branch, tag or commit of a hub id.
         ignore_dropout: Audit a model that has ``dropout`` as if it had none. Encoding with dropout is random, so
             there is no answer otherwise.
 
     Raises:
-        TokenizerError: No tokenizer there, the reference cannot load it, it has ``dropout``, its conversion differs
-            from it, or a package that reads it is missing.
+        TokenizerError: No tokenizer there, the reference cannot load it, it has ``dropout``, the conversion of a
+            tiktoken encoding differs from it, or a package that reads it is missing or crashes.
 
     Example:
         >>> import tito_audit as tito

@@ -74,6 +74,7 @@ class Auditor:
         self._finished = False
         self._bytes_read = 0
         self._reading_now: list[RowReader] = []
+        self._begun_reading = False
         self._unchecked: list[Unchecked] = []
         self._columns: list[ColumnsFound] = []
         self._notes: list[Note] = []
@@ -93,11 +94,21 @@ class Auditor:
                     progress(Progress(statistics.rows, statistics.tokens, self._bytes_read))
         self._finished = True
 
+    @property
+    def rows(self) -> int:
+        """Rows that were read so far."""
+        return self._tally.statistics.rows
+
+    def fail(self, message: str) -> None:
+        """Note that something beside the report could not be written: not everything asked for was done."""
+        self._unchecked.append(Unchecked("results", None, message))
+
     def report(self) -> Report:
         """Return what was found so far."""
         tok, tally = self._tok, self._tally
-        for reader in self._reading_now:  # after an interrupt, or where not all rows were asked for
-            self._take_up(Finished(reader, None))
+        # After an interrupt, or where not all rows were asked for: the one that was being read, not those read ahead.
+        if self._reading_now and self._begun_reading:
+            self._take_up(Finished(self._reading_now[0], None))
         self._reading_now.clear()
         # Merging a report with none puts it into the one order that all merged reports have.
         return Report(
@@ -122,7 +133,9 @@ class Auditor:
                 if isinstance(chunk, Finished):
                     self._reading_now.remove(chunk.reader)
                     self._take_up(chunk)
+                    self._begun_reading = False
                 else:
+                    self._begun_reading = True
                     yield from chunk
 
     def _begun(self, reader: RowReader) -> RowReader:

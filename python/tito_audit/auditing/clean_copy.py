@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Protocol
 
 from tito_audit.auditing.outcomes import Judged
+from tito_audit.auditing.rows_out import is_parquet
 from tito_audit.bar import Bar
 from tito_audit.errors import MissingExtraError, SourceError
 from tito_audit.printable import inert
+from tito_audit.reading.columns import Columns
 from tito_audit.whole_file import whole_file
 
 _ROW_GROUP_BYTES = 32 << 20
+_BOM = b"\xef\xbb\xbf"
 
 
 class Writable(Protocol):
@@ -23,9 +26,6 @@ class Writable(Protocol):
 
     def write(self, data: bytes, /) -> int:
         """Write all of it."""
-
-    def close(self) -> None:
-        """Write what is held back."""
 
 
 class CleanCopy:
@@ -40,12 +40,14 @@ class CleanCopy:
         """Write to an unfinished file, in the format that the final name ends in."""
         self.kept = 0
         self.dropped = 0
-        self._path = path
         self._bar = bar
-        self._table = path.suffix == ".parquet"
+        self._table = is_parquet(path)
         self._unfinished = unfinished
-        self._file: Writable | None = None if self._table else _opened(path, unfinished)
+        self._files = ExitStack()
+        self._file = None if self._table else _opened(path, unfinished, self._files)
         self._needs_break = False
+        self._begun = False
+        self._columns: tuple[str, Columns] | None = None
         self._writer: Any = None
         self._pending: list[Any] = []
         self._pending_bytes = 0
@@ -62,6 +64,7 @@ class CleanCopy:
         self.dropped += len(rows) - len(clean)
         for judged in rows:
             self._check_kind(judged)
+            self._check_columns(judged)
         if not self._table:
             self._take_lines(clean)
         elif rows:
@@ -71,8 +74,7 @@ class CleanCopy:
 
     def close(self) -> None:
         """Write what is held back."""
-        if self._file is not None:
-            self._file.close()
+        self._files.close()
         if self._writer is not None:
             self._flush()
             self._writer.close()
@@ -88,17 +90,37 @@ class CleanCopy:
         if not isinstance(origin, bytes) and not self._table:
             raise SourceError(f"{source}: rows of a table cannot be copied as JSON lines; name the copy *.parquet")
 
+    def _check_columns(self, judged: Judged) -> None:
+        """Refuse rows that are read by other columns: a check of the copy would read all rows by those of the first."""
+        source, columns = inert(judged.row.source), judged.row.columns
+        if columns is None:
+            return
+        first, known = self._columns or (source, columns)
+        if not columns.agree(known):
+            raise SourceError(
+                f"{source}: its columns ({columns}) are not those of {first} ({known}), so one copy cannot hold both; "
+                "check them one by one"
+            )
+        self._columns = (first, known)
+
     def _open_table(self, schema: Any) -> None:  # noqa: ANN401 - pyarrow has no types
-        from pyarrow import parquet  # noqa: PLC0415 - an extra
+        import pyarrow as pa  # noqa: PLC0415 - an extra
+        from pyarrow import parquet  # noqa: PLC0415
 
         if self._writer is None:
-            self._writer = parquet.ParquetWriter(self._unfinished, schema)
+            try:
+                self._writer = parquet.ParquetWriter(self._unfinished, schema)
+            except pa.ArrowNotImplementedError as error:
+                raise _unknown_to_parquet(error) from error
 
     def _take_lines(self, clean: Sequence[Judged]) -> None:
         assert self._file is not None  # noqa: S101 - of a copy of lines it is open
         for judged in clean:
             line = judged.row.origin
             assert isinstance(line, bytes)  # noqa: S101 - by `_check_kind`
+            if self._begun and judged.row.number == 1:  # a byte-order mark belongs to the start of a file
+                line = line.removeprefix(_BOM)
+            self._begun = True
             # The last line of a file may lack its break; only another line after it needs one.
             self._file.write(b"\n" + line if self._needs_break else line)
             self._needs_break = not line.endswith(b"\n")
@@ -106,7 +128,7 @@ class CleanCopy:
     def _take_rows(self, clean: Sequence[Judged]) -> None:
         for _, group in groupby(map(_place, clean), key=lambda place: id(place[0])):
             places = list(group)
-            part = places[0][0].take([index for _, index in places])
+            part = _taken(places[0][0], [index for _, index in places])
             self._pending.append(part)
             self._pending_bytes += part.nbytes
         if self._pending_bytes >= _ROW_GROUP_BYTES:
@@ -123,6 +145,8 @@ class CleanCopy:
             raise SourceError(
                 "tables with different columns cannot be copied to one file; check them one by one"
             ) from error
+        except pa.ArrowNotImplementedError as error:
+            raise _unknown_to_parquet(error) from error
         self._pending.clear()
         self._pending_bytes = 0
 
@@ -140,7 +164,7 @@ def clean_copy(path: Path, bar: Bar) -> Iterator[CleanCopy]:
         MissingExtraError: The format needs a package that is not installed.
         OSError: It cannot be written.
     """
-    if path.suffix == ".parquet":
+    if is_parquet(path):
         try:
             import pyarrow as pa  # noqa: F401, PLC0415 - an extra
         except ImportError as error:
@@ -159,14 +183,31 @@ def _place(judged: Judged) -> tuple[Any, int]:
     return judged.row.origin
 
 
-def _opened(path: Path, unfinished: Path) -> Writable:
-    if path.suffix == ".gz":
-        return gzip.open(unfinished, "wb")
-    if path.suffix == ".zst":
+def _taken(batch: Any, indices: Sequence[int]) -> Any:  # noqa: ANN401 - pyarrow has no types
+    import pyarrow as pa  # noqa: PLC0415 - an extra
+
+    try:
+        return batch.take(indices)
+    except pa.ArrowNotImplementedError:  # some kinds of columns can be cut, and not gathered
+        return pa.concat_batches([batch.slice(index, 1) for index in indices])
+
+
+def _unknown_to_parquet(error: Exception) -> SourceError:
+    return SourceError(
+        f"a clean copy cannot be written: the table has a column that Parquet lacks ({inert(str(error))})"
+    )
+
+
+def _opened(path: Path, unfinished: Path, files: ExitStack) -> Writable:
+    if path.suffix.lower() == ".gz":
+        raw = files.enter_context(unfinished.open("wb"))
+        # Neither the time nor the name of the unfinished file stands in it: the same rows are the same bytes.
+        return files.enter_context(gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0))
+    if path.suffix.lower() == ".zst":
         try:
             import zstandard  # noqa: PLC0415 - an extra
         except ImportError as error:
             raise MissingExtraError("writing zstd", "zstd") from error
-        file: Writable = zstandard.open(unfinished, "wb")
-        return file
-    return unfinished.open("wb")
+        packed: Writable = files.enter_context(zstandard.open(unfinished, "wb"))
+        return packed
+    return files.enter_context(unfinished.open("wb"))

@@ -13,6 +13,8 @@ from tito_audit.batch import Batch
 from tito_audit.check import check_batch
 from tito_audit.ragged import ReadRows
 from tito_audit.reading.row import Row
+from tito_audit.reading.sequence import Joined
+from tito_audit.reading.training import settled
 from tito_audit.realised import RealisedBatch, compare_trained
 from tito_audit.records import ReadIds
 from tito_audit.tokenizer import Tokenizer
@@ -127,20 +129,19 @@ def check_trained(rows: Sequence[Row], tok: Tokenizer, *, threads: int) -> list[
         threads: Size of the pool.
     """
     parts = []
+    trained = {index: row.training for index, row in enumerate(rows) if row.training is not None}
     for masked in (False, True):
-        indices = [
-            index
-            for index, row in enumerate(rows)
-            if row.train_ids is not None and (row.train_mask is not None) == masked
-        ]
+        indices = [index for index, training in trained.items() if (training.mask is not None) == masked]
         if indices:
             chosen = [rows[index] for index in indices]
+            sampled = [Joined(row.ids, dict(row.overflow), row.prompt) for row in chosen if row.ids is not None]
+            seen = [settled(trained[index], ids, tok) for index, ids in zip(indices, sampled, strict=True)]
             batch = compare_trained(
-                _end_to_end([ReadIds(row.ids, dict(row.overflow)) for row in chosen if row.ids is not None]),
-                _end_to_end([row.train_ids for row in chosen if row.train_ids is not None]),
+                _end_to_end([ReadIds(each.ids, each.overflow) for each in sampled]),
+                _end_to_end([each.ids for each in seen]),
                 tok,
                 mask=_flat([row.mask for row in chosen]),
-                train_mask=_flat([row.train_mask for row in chosen]),
+                train_mask=_flat([each.mask for each in seen]),
                 threads=threads,
             )
             parts.append(Trained(np.array(indices, dtype=np.int64), batch))

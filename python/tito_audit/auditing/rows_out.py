@@ -34,12 +34,17 @@ def rows_out(path: Path) -> Iterator[RowsOut]:
         OSError: It cannot be written.
     """
     with whole_file(path) as unfinished:
-        if path.suffix == ".parquet":
+        if is_parquet(path):
             with _parquet(unfinished) as table:
                 yield table
         else:
             with unfinished.open("w", encoding="ascii") as file:
                 yield _JsonLines(file)
+
+
+def is_parquet(path: Path) -> bool:
+    """Say whether a file is to be Parquet by its name."""
+    return path.suffix.lower() in {".parquet", ".pq"}
 
 
 class _JsonLines:

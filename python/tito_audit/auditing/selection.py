@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tito_audit.rules import RULES
 from tito_audit.rules.lookup import code_of
+
+_FAMILY = re.compile(r"TITO\d{1,3}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +40,6 @@ class Selection:
 
 def _prefix(name: str) -> str:
     prefix = name.strip().upper()
-    if prefix and any(code.startswith(prefix) for code in RULES):
+    if _FAMILY.fullmatch(prefix) and any(code.startswith(prefix) for code in RULES):
         return prefix
     return code_of(name)

@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from tito_audit.errors import ConfigError, TitoError
+from tito_audit.printable import inert
 
 _OTHERS = "Other"
 
@@ -32,6 +33,7 @@ class Option(click.Option):
         """Take the title of the group beside what click knows."""
         super().__init__(*args, **attributes)
         self.group = group
+        self.envvar = f"TITO_AUDIT_{_written(self).upper()}"
 
 
 class Configured(click.Command):
@@ -45,14 +47,19 @@ class Configured(click.Command):
         **extra: Any,  # noqa: ANN401 - click's signature
     ) -> click.Context:
         """Take up the defaults that the file has for this command; errors become click's."""
-        extra.setdefault("auto_envvar_prefix", "TITO_AUDIT")
         if isinstance(parent, click.Context) and not {"-h", "--help"} & set(args):
             siblings = parent.command.commands.values() if isinstance(parent.command, click.Group) else ()
             try:
                 extra["default_map"] = self._defaults(siblings)
             except ConfigError as error:
                 raise UncheckedError.of(error) from error
-        return super().make_context(info_name, args, parent, **extra)
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except click.BadParameter as error:
+            if error.param is not None and error.param.name in extra.get("default_map", {}):
+                more = "  (from [tool.tito_audit] in pyproject.toml, where the command line does not say)"
+                raise click.BadParameter(f"{error.message}{more}", error.ctx, error.param) from error
+            raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options group by group, in the order in which the groups begin."""
@@ -69,13 +76,41 @@ class Configured(click.Command):
     def _defaults(self, siblings: Iterable[click.Command]) -> dict[str, Any]:
         from tito_audit.command.config import defaults_of, read_config  # noqa: PLC0415 - help needs none of this
 
-        config = read_config(Path.cwd())
+        try:
+            config = read_config(Path.cwd())
+        except FileNotFoundError:  # the working directory was deleted
+            return {}
         if config is None:
             return {}
         # One table serves all commands, so an option of another one is no mistake.
         known = {name for each in siblings for name in _configurable(each)}
-        own = _configurable(self)
-        return {own[name]: value for name, value in defaults_of(config, known).items() if name in own}
+        own = {_written(each): each for each in self.params if isinstance(each, click.Option)}
+        defaults = {}
+        for name, value in defaults_of(config, known).items():
+            if name in own:
+                defaults[own[name].name or ""] = _as_written(own[name], value, config[0])
+        return defaults
+
+
+def _as_written(option: click.Option, value: object, path: Path) -> object:
+    """Turn a value of the file into what the command line would hold.
+
+    Raises:
+        ConfigError: It is of a type that no command line can mean.
+    """
+    if option.is_flag and isinstance(value, bool):
+        return value
+    if option.multiple and isinstance(value, str):
+        return [value]
+    if option.multiple and isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return value
+    if not option.is_flag and not option.multiple and type(value) in {str, int, float}:
+        return str(value)
+    from tito_audit.records import shown  # noqa: PLC0415 - numpy, which no help needs
+
+    wanted = "true or false" if option.is_flag else "a list of texts" if option.multiple else "a text or a number"
+    name = option.opts[-1].lstrip("-")
+    raise ConfigError(f"{inert(str(path))}: [tool.tito_audit] {name} = {shown(value)}: {wanted} is needed")
 
 
 def said_again(context: click.Context, command: click.Command) -> list[str]:
@@ -92,5 +127,9 @@ def said_again(context: click.Context, command: click.Command) -> list[str]:
 
 def _configurable(command: click.Command) -> dict[str, str]:
     """Names of the options of a command, as they are written, to those of its parameters."""
-    options = (each for each in command.params if isinstance(each, click.Option) and each.name)
-    return {each.opts[-1].lstrip("-").replace("-", "_"): each.name or "" for each in options}
+    return {_written(each): each.name or "" for each in command.params if isinstance(each, click.Option)}
+
+
+def _written(option: click.Option) -> str:
+    """The name of an option as it is written, with underscores."""
+    return option.opts[-1].lstrip("-").replace("-", "_")

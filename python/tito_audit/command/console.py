@@ -7,6 +7,7 @@ import io
 import os
 import sys
 import traceback
+from collections.abc import Iterable
 from pathlib import Path
 
 from tito_audit.printable import inert
@@ -55,9 +56,9 @@ def write_result(text: str, path: Path | None) -> None:
     Raises:
         OSError: It cannot be written.
     """
-    if path is None or _is_open_as(path, 1):
+    if path is None or is_open_as(path, (1,)):
         flush_stdout(text)
-    elif _is_open_as(path, 2):
+    elif is_open_as(path, (2,)):
         print(text, file=sys.stderr, flush=True)  # noqa: T201
     elif path.exists() and (not path.is_file() or _is_descriptor(path)):
         with path.open("a", encoding="utf-8") as file:
@@ -93,10 +94,11 @@ def unwritten(path: str | os.PathLike[str] | None, reason: str) -> str:
     return inert(f"cannot write{'' if path is None else f' {os.fsdecode(path)}'}: {reason}")
 
 
-def _is_open_as(path: Path, number: int) -> bool:
+def is_open_as(path: Path, numbers: Iterable[int]) -> bool:
     """Whether a path leads to what a descriptor of this process writes to, such as ``/dev/stdout`` and its target."""
     try:
-        return os.path.samestat(path.stat(), os.fstat(number))
+        status = path.stat()
+        return any(os.path.samestat(status, os.fstat(number)) for number in numbers)
     except OSError:
         return False
 

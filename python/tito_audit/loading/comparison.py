@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 import random
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +14,18 @@ from numpy.typing import NDArray
 from tito_audit import _core
 from tito_audit.errors import TokenizerError
 from tito_audit.loading.control import ControlIds
+from tito_audit.loading.panics import is_failure
 from tito_audit.printable import inert, piece
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
+
+T = TypeVar("T")
 
 COUNT = 500
 """Texts, and id sequences, that a comparison draws."""
 
+_MOST_TRIMMED = 100
 _SEED = 20_260_101
 _SENTENCES = """
 the quick brown fox jumps over a lazy dog Token TOKEN tokenIzer don't I'll WE'VE it's x y zz
@@ -65,19 +71,27 @@ _EDGES = (
 )
 
 
+class DifferenceError(TokenizerError):
+    """A tokenizer for which the reference has no counterpart, or whose conversion answers differently."""
+
+
 class Converted(NamedTuple):
     """A ``tokenizer.json`` that was made here, and what its source says that such a file does not.
 
     Attributes:
-        data: The content.
+        data: The content; a `DifferenceError` where there is none to make.
         control: Control ids.
-        compare: Compares the loaded one with what it was made from; raises `TokenizerError` where they differ.
+        compare: Compares the loaded one with what it was made from; raises `DifferenceError` where they differ.
+        way_out: What to do where they do; for a message.
+        original: What judges in its place where they differ: an object with encode and decode. None to refuse.
         warning: What to warn of.
     """
 
-    data: bytes
+    data: bytes | DifferenceError
     control: ControlIds
     compare: Callable[[_core.Tokenizer], None]
+    way_out: str
+    original: object | None = None
     warning: str | None = None
 
 
@@ -114,36 +128,41 @@ def sequences(ids: Sequence[int], each: Iterable[int] = (), count: int = COUNT) 
 
 def refuse_difference(
     core: _core.Tokenizer,
-    source: str,
     *,
     encode: Callable[[str], list[int]],
     decode: Callable[[list[int]], str],
-    drawn: Collection[str],
-    rows: Collection[list[int]],
+    drawn: Iterable[str],
+    rows: Iterable[list[int]],
 ) -> None:
     """Encode texts and decode id sequences with both, decoded texts encoded again too, and refuse where they differ.
 
     Args:
         core: The converted tokenizer.
-        source: What it was made from, for the message.
         encode: Encodes as the original does.
         decode: Decodes as the original does.
         drawn: Texts.
         rows: Id sequences.
 
     Raises:
-        TokenizerError: With the first text or id sequence on which they differ, and both answers.
+        DifferenceError: With the first text or id sequence on which they differ, and both answers.
     """
     printed = []
     for ids in rows:
-        theirs, ours = decode(ids), core.decode(to_array(ids))
+        theirs, ours = _answer(decode, ids), _answer(core.decode, to_array(ids))
         if theirs != ours:
-            raise _difference(source, f"ids {_few(ids)} decode to {_quoted(theirs)}", _quoted(ours))
-        printed.append(theirs)
-    for text in (*drawn, *printed):
-        expected, found = encode(text), core.encode(text).tolist()
-        if expected != found:
-            raise _difference(source, f"{_quoted(text)} encodes to {_few(expected)}", _few(found))
+            raise _difference(f"ids {_few(ids)} decode to {_shown(theirs)}", _shown(ours))
+        if isinstance(theirs, str):
+            printed.append(theirs)
+
+    def both(text: str) -> tuple[object, object]:
+        return _answer(encode, text), _answer(lambda same: core.encode(same).tolist(), text)
+
+    for text in chain(drawn, printed):
+        theirs, ours = both(text)
+        if theirs != ours:
+            least = _least(text, lambda part: operator.ne(*both(part)))
+            theirs, ours = both(least)
+            raise _difference(f"{_quoted(least)} encodes to {_shown(theirs)}", _shown(ours))
 
 
 def to_array(ids: Sequence[int]) -> NDArray[np.uint32]:
@@ -151,13 +170,50 @@ def to_array(ids: Sequence[int]) -> NDArray[np.uint32]:
     return np.array(ids, dtype=np.uint32)
 
 
-def _difference(source: str, theirs: str, ours: str) -> TokenizerError:
-    return TokenizerError(
-        f"{inert(source)}: converted to the reference engine it answers differently: {theirs} in the original, to "
-        f"{ours} in the reference, and nothing is audited with a tokenizer that only resembles yours. Pass the "
-        "tokenizer.json that your pipeline runs with, or an object with encode and decode (a "
-        "sentencepiece.SentencePieceProcessor, say), which is audited as it is, slowly"
+def _answer(call: Callable[[T], object], asked: T) -> object:
+    """What one of the two answers; a `_Failure` where it raises or panics."""
+    try:
+        return call(asked)
+    except BaseException as error:
+        if not is_failure(error):
+            raise
+        return _Failure(error)
+
+
+class _Failure:
+    """An error in place of an answer; it equals nothing."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.said = f"{type(error).__name__} ({inert(str(error))[:100]})"
+
+
+def _least(text: str, differs: Callable[[str], bool]) -> str:
+    """A part of a text that differs by itself: halves of it as long as one does, then without its ends."""
+    while len(text) > 1:
+        half = len(text) // 2
+        part = next((part for part in (text[:half], text[half:]) if differs(part)), None)
+        if part is None:
+            break
+        text = part
+    for _ in range(min(len(text) - 1, _MOST_TRIMMED)):
+        part = next((part for part in (text[1:], text[:-1]) if differs(part)), None)
+        if part is None:
+            break
+        text = part
+    return text
+
+
+def _difference(theirs: str, ours: str) -> DifferenceError:
+    return DifferenceError(
+        f"converted to the reference engine it answers differently: {theirs} in the original, to {ours} in the "
+        "reference"
     )
+
+
+def _shown(answer: object) -> str:
+    if isinstance(answer, _Failure):
+        return answer.said
+    return _quoted(answer) if isinstance(answer, str) else _few(cast("list[int]", answer))
 
 
 def _quoted(text: str) -> str:

@@ -8,13 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tito_audit.errors import TokenizerError
-from tito_audit.loading.control import CONFIG_FILE, TOKENIZER_FILE, of_object, read_json
+from tito_audit.loading.control import CONFIG_FILE, TOKENIZER_FILE, ControlIds, of_object, read_json
+from tito_audit.loading.panics import is_panic
 from tito_audit.printable import inert
 from tito_audit.records import shown
 from tito_audit.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from tito_audit.loading.comparison import Converted
+
+
+_LACKS = (
+    ", one row after another: slow, and its report has one wide span a drifting row, called unknown-id or merge "
+    "whatever the cause, and no places on the text, no straddling tokens and no provenance"
+)
 
 
 class Loaded(NamedTuple):
@@ -25,7 +32,19 @@ class Loaded(NamedTuple):
 
 
 def load(source: object, *, revision: str | None, ignore_dropout: bool) -> Loaded:
-    """Load any source; arguments and errors as in `load_tokenizer`."""
+    """Load any source; arguments and errors as in `load_tokenizer`. A panic of a package that reads it is an error."""
+    try:
+        return _load(source, revision=revision, ignore_dropout=ignore_dropout)
+    except BaseException as error:
+        if not is_panic(error):
+            raise
+        raise TokenizerError(
+            f"{shown(source)}: a package that reads it crashed ({inert(str(error))[:300]}); report that to the "
+            "package, or pass a tokenizer.json of the same model"
+        ) from error
+
+
+def _load(source: object, *, revision: str | None, ignore_dropout: bool) -> Loaded:
     if isinstance(source, str) and not os.path.lexists(source):
         from tito_audit.loading import hub  # noqa: PLC0415 - a path needs none of it
 
@@ -90,13 +109,10 @@ def _from_object(source: object, *, ignore_dropout: bool) -> Loaded:
             "hub id, a tokenizers.Tokenizer, a fast tokenizer of transformers, a tiktoken.Encoding, any object with "
             "encode and decode)"
         )
-    from tito_audit.loading.python_engine import PythonEngine  # noqa: PLC0415 - as above
-
     name = _type_name(source)
     return Loaded(
-        Tokenizer(PythonEngine(source), name, control=of_object(source)),
-        f"{inert(name)} is asked itself, one row after another: slow, and its report has no causes, no places on the "
-        "text, no straddling tokens and no provenance. A tokenizer.json, a tokenizers.Tokenizer or a fast tokenizer of "
+        _asked_itself(source, name, of_object(source)),
+        f"{inert(name)} is asked itself{_LACKS}. A tokenizer.json, a tokenizers.Tokenizer or a fast tokenizer of "
         "transformers of the same model has all of them",
     )
 
@@ -125,9 +141,34 @@ def _from_wheel(wheel: Any, owner: object, *, ignore_dropout: bool) -> Loaded:  
 
 
 def _compared(converted: Converted, source: str) -> Loaded:
+    """Load what was converted, if it answers as its original does; else the original itself, or nothing."""
+    try:
+        return Loaded(_same(converted, source), converted.warning)
+    except TokenizerError as error:
+        said = str(error).removeprefix(f"{inert(source)}: ")
+        if converted.original is None:
+            raise TokenizerError(
+                f"{inert(source)}: {said}, and nothing is audited with a tokenizer that only resembles yours. "
+                f"{converted.way_out}"
+            ) from error
+    return Loaded(
+        _asked_itself(converted.original, source, converted.control),
+        f"{inert(source)}: {said}. So the original is asked itself{_LACKS}. {converted.way_out}",
+    )
+
+
+def _same(converted: Converted, source: str) -> Tokenizer:
+    if not isinstance(converted.data, bytes):
+        raise converted.data
     tokenizer = Tokenizer(converted.data, source, control=converted.control)
     converted.compare(tokenizer.reference)
-    return Loaded(tokenizer, converted.warning)
+    return tokenizer
+
+
+def _asked_itself(obj: object, name: str, control: ControlIds) -> Tokenizer:
+    from tito_audit.loading.python_engine import PythonEngine  # noqa: PLC0415 - few are
+
+    return Tokenizer(PythonEngine(obj), name, control=control)
 
 
 def _type_name(obj: object) -> str:

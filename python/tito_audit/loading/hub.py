@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ from tito_audit.printable import inert
 _PART = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 _ID = re.compile(rf"{_PART}(/{_PART})?")
 _FILE = re.compile(r".*\.(json|jsonl|model|tiktoken|txt|bin|gz|zst)", re.IGNORECASE)
+
+_PAUSES = (0.0, 0.5)
+"""Seconds before each question whether the hub can be reached: a name server may stumble once."""
 
 
 def is_id(source: str) -> bool:
@@ -42,16 +46,42 @@ def download(id_: str, revision: str | None) -> Path:
             f"{asked}: no such file or folder, and to ask the hub for it: pip install huggingface_hub"
         ) from error
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries are no news to anybody
+    cached = not _is_reachable(id_, revision)
     try:
-        path = Path(hf_hub_download(id_, TOKENIZER_FILE, revision=revision))
+        path = Path(hf_hub_download(id_, TOKENIZER_FILE, revision=revision, local_files_only=cached))
     except Exception as error:
         raise TokenizerError(f"{asked}: no such file or folder, and {_said(error, hub)}") from error
     for name in CONFIG_FILES:
         try:
-            hf_hub_download(id_, name, revision=path.parent.name)
+            hf_hub_download(id_, name, revision=path.parent.name, local_files_only=cached)
         except Exception:  # noqa: BLE001, S112 - a repository need not have them, and the tokenizer is here
             continue
     return path
+
+
+def _is_reachable(id_: str, revision: str | None) -> bool:
+    """Ask the hub twice: its library waits half a minute for a network that is not there.
+
+    A slow one is none of this: only what takes no connection (in ten seconds), or has no address, counts.
+    """
+    from huggingface_hub import get_hf_file_metadata, hf_hub_url  # noqa: PLC0415 - only a hub id needs it
+
+    for pause in _PAUSES:
+        time.sleep(pause)
+        try:
+            get_hf_file_metadata(hf_hub_url(id_, TOKENIZER_FILE, revision=revision))
+        except Exception as error:  # noqa: BLE001 - types differ between versions of the library; it will say the rest
+            if not _is_refused(error):
+                return True
+        else:
+            return True
+    return False
+
+
+def _is_refused(error: Exception) -> bool:
+    """Say whether no connection came about; the type is that of requests or httpx, as the library's version has it."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return not names.isdisjoint({"ConnectError", "ConnectionError", "ConnectTimeout"})
 
 
 def _said(error: Exception, hub: Any) -> str:  # noqa: ANN401 - a module

@@ -26,7 +26,7 @@ from tito_audit.loading.python_columns import (
     difference_of,
     rows_of,
 )
-from tito_audit.loading.python_object import PythonObject
+from tito_audit.loading.python_object import ID_LIMIT, PythonObject
 
 if TYPE_CHECKING:
     import numpy as np
@@ -233,4 +233,6 @@ class PythonEngine:
 
     def _is_unknown(self, id_: int) -> bool:
         size = self._object.vocab_size
-        return id_ < 0 or (size is not None and id_ >= size and id_ not in self._added)
+        if not 0 <= id_ < ID_LIMIT:
+            return True
+        return size is not None and id_ >= size and id_ not in self._added

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,7 +22,9 @@ from tito_audit.records import shown, to_ids
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_ID_LIMIT = 1 << 32
+ID_LIMIT = 1 << 32
+"""No vocabulary has an id from here on."""
+_SHA256 = re.compile("[0-9a-f]{64}")
 _TRIAL = "Hello, world! 12"
 _SKIP, _CLEAN_UP = "skip_special_tokens", "clean_up_tokenization_spaces"
 # Options that keep encode and decode to the letter, passed where the signature names them.
@@ -92,7 +95,7 @@ class PythonObject:
             ids, overflow = to_ids(answer, column="encode")
         except RecordError as error:
             raise TokenizerError(f"encode gives no ids: {inert(str(error))}") from error
-        if overflow or (len(ids) and (ids.min() < 0 or ids.max() >= _ID_LIMIT)):
+        if overflow or (len(ids) and (ids.min() < 0 or ids.max() >= ID_LIMIT)):
             raise TokenizerError("encode gives an id that is none (integers from 0 to 4,294,967,295)")
         return ids.astype(np.uint32)
 
@@ -114,10 +117,14 @@ class PythonObject:
 
     @property
     def sha256(self) -> str:
-        """Hash of what identifies it: its type and its vocabulary (``get_vocab()``); without one its size and ids.
+        """Hash of what identifies it: stated as ``sha256``, else of its type and its vocabulary (``get_vocab()``).
 
-        The ids are those of a fixed text. Hidden state that neither shows does not count.
+        Without either: of its type, its size and the ids of a fixed text. Hidden state that neither shows does not
+        count.
         """
+        stated = _quietly(lambda: self.obj.sha256)
+        if isinstance(stated, str) and _SHA256.fullmatch(stated):
+            return stated
         kind = f"{type(self.obj).__module__}.{type(self.obj).__qualname__}"
         vocab = _vocab(self.obj)
         if vocab is None:
@@ -154,7 +161,7 @@ def _vocab_size(obj: Any) -> int | None:  # noqa: ANN401 - anything
     )
     for question in questions:
         size = _quietly(question)
-        if isinstance(size, int) and not isinstance(size, bool) and 0 < size <= _ID_LIMIT:
+        if isinstance(size, int) and not isinstance(size, bool) and 0 < size <= ID_LIMIT:
             return size
     vocab = _vocab(obj)
     return 1 + max(vocab.values()) if vocab else None
@@ -164,7 +171,7 @@ def _vocab(obj: Any) -> dict[str, int] | None:  # noqa: ANN401 - anything
     vocab = _quietly(obj.get_vocab) if hasattr(obj, "get_vocab") else None
     if not isinstance(vocab, Mapping):
         return None
-    fine = all(isinstance(piece, str) and isinstance(id_, int) and 0 <= id_ < _ID_LIMIT for piece, id_ in vocab.items())
+    fine = all(isinstance(piece, str) and isinstance(id_, int) and 0 <= id_ < ID_LIMIT for piece, id_ in vocab.items())
     return dict(vocab) if fine else None
 
 
@@ -173,7 +180,7 @@ def _added(obj: Any) -> tuple[Added, ...]:  # noqa: ANN401 - anything
     found = []
     for id_, token in tokens.items() if isinstance(tokens, Mapping) else ():
         content = _quietly(partial(getattr, token, "content"))
-        if isinstance(id_, int) and 0 <= id_ < _ID_LIMIT and isinstance(content, str):
+        if isinstance(id_, int) and 0 <= id_ < ID_LIMIT and isinstance(content, str):
             strips = bool(getattr(token, "lstrip", False) or getattr(token, "rstrip", False))
             found.append(Added(id_, content, bool(getattr(token, "special", False)), strips))
     return tuple(sorted(found))

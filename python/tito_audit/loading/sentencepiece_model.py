@@ -1,7 +1,9 @@
 """SentencePiece models, written out as a ``tokenizer.json``.
 
-Pieces, scores and the normalizer's settings come from the model's own protocol buffer, so the result splits as
-``SentencePieceProcessor.encode`` does. Control pieces (``<s>``, ``</s>``) and the unknown piece become special added
+Pieces, scores and the normalizer's settings come from the model's own protocol buffer, so a BPE splits as
+``SentencePieceProcessor.encode`` does; what the comparison at load finds to differ (in practice every model with a
+character map), and what has no counterpart in the reference (a Unigram model above all), SentencePiece answers itself.
+Control pieces (``<s>``, ``</s>``) and the unknown piece become special added
 tokens, as in every published ``tokenizer.json`` made from such a model: SentencePiece never reads them from text and
 prints nothing for them, a training pipeline does both. They are left out of the comparison at load, and so are byte
 pieces that form no character, of which SentencePiece and the reference print different numbers of U+FFFD.
@@ -9,13 +11,19 @@ pieces that form no character, of which SentencePiece and the reference print di
 
 from __future__ import annotations
 
+import random
 import re
+from collections import Counter
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tito_audit.errors import TokenizerError
-from tito_audit.loading.comparison import COUNT, Converted, refuse_difference, sequences, texts
+from tito_audit.loading.charsmap import keys
+from tito_audit.loading.comparison import COUNT, Converted, DifferenceError, refuse_difference, sequences, texts
 from tito_audit.loading.control import ControlIds
+from tito_audit.loading.probes import byte_pieces, code_points, normalized
+from tito_audit.loading.sentencepiece_object import SentencePiece
 from tito_audit.printable import inert
 
 if TYPE_CHECKING:
@@ -26,9 +34,11 @@ if TYPE_CHECKING:
 SUFFIXES = (".model", ".spm")
 
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _BYTE = 1, 2, 3, 4, 6
-_MODELS = {1: "Unigram", 2: "BPE"}
+_UNIGRAM, _BPE = 1, 2
 _ALL = 1 << 30
 _SPACE = "▁"
+_CHUNK = 64
+_LONGEST_RUN = 100
 
 Json = dict[str, Any]
 
@@ -36,26 +46,38 @@ Json = dict[str, Any]
 def from_file(data: bytes, path: Path) -> Converted:
     """Convert the content of a ``tokenizer.model``.
 
-    Raises:
-        TokenizerError: It is none, a kind without a counterpart in the reference, or the packages that read it are
-            missing.
-    """
-    import msgspec  # noqa: PLC0415 - importing the package must not load it
+    Where that differs from the original, SentencePiece itself is to answer.
 
+    Raises:
+        TokenizerError: It is none, or the packages that read it are missing.
+    """
     name = inert(str(path))
     proto, processor = _opened(data, name)
-    _refuse_what_has_no_counterpart(proto, name)
+    missing = _without_counterpart(proto)
+    ids = {"bos": [processor.bos_id()], "eos": [processor.eos_id()], "pad": [processor.pad_id()]}
+    control = {id_: piece.piece for id_, piece in enumerate(proto.pieces) if piece.type == _CONTROL}
+    return Converted(
+        tokenizer_json(proto) if missing is None else DifferenceError(f"the reference has no counterpart to {missing}"),
+        ControlIds.of({group: [id_ for id_ in found if id_ >= 0] for group, found in ids.items()}),
+        lambda core: _compare(core, proto, processor),
+        "The tokenizer.json that your pipeline runs with has all of them",
+        original=SentencePiece(processor, control, data),
+    )
+
+
+def tokenizer_json(proto: Any) -> bytes:  # noqa: ANN401 - a generated class
+    """Write a model as a ``tokenizer.json``."""
+    import msgspec  # noqa: PLC0415 - importing the package must not load it
+
     parts = {
         "version": "1.0",
         "added_tokens": _added(proto),
         "normalizer": _sequence("normalizers", _normalizers(proto)),
         "pre_tokenizer": _pre_tokenizer(proto),
         "decoder": _sequence("decoders", list(_decoders(proto))),
-        "model": _unigram(proto) if _MODELS[proto.trainer_spec.model_type] == "Unigram" else _bpe(proto),
+        "model": _bpe(proto),
     }
-    ids = {"bos": [processor.bos_id()], "eos": [processor.eos_id()], "pad": [processor.pad_id()]}
-    control = ControlIds.of({group: [id_ for id_ in found if id_ >= 0] for group, found in ids.items()})
-    return Converted(msgspec.json.encode(parts), control, lambda core: _compare(core, proto, processor, name))
+    return msgspec.json.encode(parts)
 
 
 def _opened(data: bytes, name: str) -> tuple[Any, Any]:
@@ -79,22 +101,22 @@ def _opened(data: bytes, name: str) -> tuple[Any, Any]:
     return proto, processor
 
 
-def _refuse_what_has_no_counterpart(proto: Any, name: str) -> None:  # noqa: ANN401 - a generated class
+def _without_counterpart(proto: Any) -> str | None:  # noqa: ANN401 - a generated class
     kind = proto.trainer_spec.model_type
-    what = None
-    if kind not in _MODELS:
-        what = "a model of words or characters"
-    elif proto.trainer_spec.treat_whitespace_as_suffix:
-        what = "white space as a suffix of words"
-    elif proto.denormalizer_spec.precompiled_charsmap:
-        what = "a denormalizer"
-    elif len({piece.piece for piece in proto.pieces}) < len(proto.pieces):
-        what = "two pieces that are spelled alike"
-    if what is not None:
-        raise TokenizerError(
-            f"{name}: {what}: the reference has no counterpart; pass the object "
-            "(sentencepiece.SentencePieceProcessor), which is audited slowly but as it is"
+    if kind == _UNIGRAM:
+        return (
+            "a Unigram model of SentencePiece, which adds scores in single precision and so chooses otherwise among "
+            'ways to cut a text that score alike, such as "_", "__" and "__", "_"'
         )
+    if kind != _BPE:
+        return "a model of words or characters"
+    if proto.trainer_spec.treat_whitespace_as_suffix:
+        return "white space as a suffix of words"
+    if proto.denormalizer_spec.precompiled_charsmap:
+        return "a denormalizer"
+    if len({piece.piece for piece in proto.pieces}) < len(proto.pieces):
+        return "two pieces that are spelled alike"
+    return None
 
 
 def _added(proto: Any) -> list[Json]:  # noqa: ANN401 - a generated class
@@ -128,20 +150,6 @@ def _bpe(proto: Any) -> Json:  # noqa: ANN401 - a generated class
     }
 
 
-def _unigram(proto: Any) -> Json:  # noqa: ANN401 - a generated class
-    best = max((piece.score for piece in proto.pieces if piece.type == _NORMAL), default=0.0)
-    return {
-        "type": "Unigram",
-        "unk_id": next((id_ for id_, piece in enumerate(proto.pieces) if piece.type == _UNKNOWN), None),
-        "vocab": [
-            # As SentencePiece scores what its users define: before anything of the same length.
-            [piece.piece, len(piece.piece.encode()) * best - 0.1 if piece.type == _USER_DEFINED else piece.score]
-            for piece in proto.pieces
-        ],
-        "byte_fallback": bool(proto.trainer_spec.byte_fallback),
-    }
-
-
 def _unknown_piece(proto: Any) -> str | None:  # noqa: ANN401 - a generated class
     return next((piece.piece for piece in proto.pieces if piece.type == _UNKNOWN), None)
 
@@ -167,14 +175,28 @@ def _normalizers(proto: Any) -> list[Json]:  # noqa: ANN401 - a generated class
 
 
 def _pre_tokenizer(proto: Any) -> Json | None:  # noqa: ANN401 - a generated class
-    """User-defined pieces are whole words for a BPE wherever their text stands, the longest first."""
-    if _MODELS[proto.trainer_spec.model_type] == "Unigram":
-        return None  # where their scores say the same
-    pieces = sorted((piece.piece for piece in proto.pieces if piece.type == _USER_DEFINED), key=len, reverse=True)
-    if not pieces:
+    """User-defined pieces are whole words wherever their text stands, the longest first; spelled-out bytes are none."""
+    defined = sorted((piece.piece for piece in proto.pieces if piece.type == _USER_DEFINED), key=len, reverse=True)
+    if not defined:
         return None
-    pattern = "|".join(map(re.escape, pieces))
-    return {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
+    steps = [_split("|".join(map(re.escape, defined)), "Isolated")]
+    if proto.trainer_spec.byte_fallback and (cut := _cut_of_byte_pieces(proto)):
+        steps.append(_split(cut, "MergedWithPrevious"))
+    return _sequence("pretokenizers", steps)
+
+
+def _cut_of_byte_pieces(proto: Any) -> str | None:  # noqa: ANN401 - a generated class
+    """Where to cut the text ``<0x0A>``, in which SentencePiece sees no piece: where no other reaches across."""
+    across = [piece.piece for piece in proto.pieces if piece.type != _BYTE]
+    for before, after in (("<", "0x"), ("<0", "x")):
+        pair = before[-1] + after[0]
+        if not any(pair in spelled for spelled in across):
+            return f"{before}(?={after}[0-9A-F]{{2}}>)"
+    return None
+
+
+def _split(pattern: str, behavior: str) -> Json:
+    return {"type": "Split", "pattern": {"Regex": pattern}, "behavior": behavior, "invert": False}
 
 
 def _decoders(proto: Any) -> Iterator[Json]:  # noqa: ANN401 - a generated class
@@ -194,17 +216,41 @@ def _sequence(name: str, steps: Sequence[Json]) -> Json | None:
     return {"type": "Sequence", name: list(steps)} if steps else None
 
 
-def _compare(core: _core.Tokenizer, proto: Any, processor: Any, source: str) -> None:  # noqa: ANN401 - generated classes
+def _compare(core: _core.Tokenizer, proto: Any, processor: Any) -> None:  # noqa: ANN401 - generated classes
     pieces = [id_ for id_, piece in enumerate(proto.pieces) if piece.type in {_NORMAL, _USER_DEFINED}]
     unknown = processor.unk_id()
     drawn = texts()
     encoded = [processor.encode(text) for text in drawn]
     refuse_difference(
         core,
-        source,
         encode=processor.encode,
         decode=processor.decode,
-        drawn=drawn,
+        drawn=chain(drawn, _probes(proto)),
         # An unknown character is printed as "⁇" there and as the piece here; of bytes, only whole characters are drawn.
         rows=[*sequences(pieces, count=COUNT // 2), *(ids for ids in encoded if unknown not in ids)],
     )
+
+
+def _probes(proto: Any) -> Iterator[str]:  # noqa: ANN401 - a generated class
+    """Texts that show what a normalizer, a byte piece in plain text or a user-defined piece may do otherwise."""
+    yield from normalized(keys(proto.normalizer_spec.precompiled_charsmap))
+    yield from byte_pieces()
+    defined = [piece.piece for piece in proto.pieces if piece.type == _USER_DEFINED]
+    yield from defined
+    if defined:
+        whole = [piece.piece for piece in proto.pieces if piece.type not in {_CONTROL, _UNKNOWN}]
+        for start in range(0, len(whole), _CHUNK):
+            yield defined[-1].join(["", *whole[start : start + _CHUNK], ""])
+    yield from _tied(proto)
+    yield from code_points()
+
+
+def _tied(proto: Any) -> Iterator[str]:  # noqa: ANN401 - a generated class
+    """Pieces that score alike, one after the other: SentencePiece joins the leftmost, the reference the first id."""
+    scores = Counter(piece.score for piece in proto.pieces if piece.type == _NORMAL)
+    tied = [piece.piece for piece in proto.pieces if piece.type == _NORMAL and scores[piece.score] > 1]
+    for run in {spelled[0] for spelled in tied if len(set(spelled)) == 1}:
+        yield from (f"a{run * length}b" for length in range(1, _LONGEST_RUN))
+    draw = random.Random(0)  # noqa: S311 - the same texts every time, no secret
+    if tied:
+        yield from ("".join(draw.choices(tied, k=draw.randint(2, 8))) for _ in range(COUNT))

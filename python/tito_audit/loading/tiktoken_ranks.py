@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tito_audit.errors import TokenizerError
 from tito_audit.loading.comparison import Converted, refuse_difference, sequences, texts
 from tito_audit.loading.control import ControlIds
+from tito_audit.loading.probes import code_points
 from tito_audit.loading.split_pattern import to_oniguruma
 from tito_audit.printable import inert, piece
 from tito_audit.records import shown
@@ -29,6 +30,10 @@ SUFFIX = ".tiktoken"
 _LINE = re.compile(rb"\s*[A-Za-z0-9+/]+={0,2} \d+\s*(\n|\Z)")
 _ID_LIMIT = 1 << 32
 _COMPARED_SPECIALS = 2000
+_WAY_OUT = (
+    "Pass the tokenizer.json that your pipeline runs with, or let the encoding answer itself, slowly: "
+    "load_tokenizer(types.SimpleNamespace(encode=enc.encode, decode=enc.decode, n_vocab=enc.n_vocab))"
+)
 
 _GPT2_SPLIT = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 _GPT4_SPLIT = (
@@ -151,9 +156,10 @@ def from_encoding(encoding: Any, source: str) -> Converted:  # noqa: ANN401
     return Converted(
         tokenizer_json(ranks, pattern, kept, source),
         _control(special, known[0] if known else Known("", {})),
-        lambda core: _compare(core, encoding, kept, source),
-        f"{inert(source)}: special tokens with the id of another one are read as ordinary text, since the reference "
-        f"knows one text for an id: {', '.join(twice[:5])}"
+        lambda core: _compare(core, encoding, kept),
+        f"{_WAY_OUT} for the encoding enc",
+        warning=f"{inert(source)}: special tokens with the id of another one are read as ordinary text, since the "
+        f"reference knows one text for an id: {', '.join(twice[:5])}"
         if twice
         else None,
     )
@@ -180,7 +186,12 @@ def from_file(data: bytes, path: Path) -> Converted:
     matching = sorted((label for label in by_name if label in path.name.lower()), key=len)
     known = by_name[matching[-1] if matching else next(iter(by_name))]
     written = tokenizer_json(ranks, known.pattern, known.special, name)
-    return Converted(written, _control(known.special, known), lambda core: _compare_installed(core, ranks, known, name))
+    return Converted(
+        written,
+        _control(known.special, known),
+        lambda core: _compare_installed(core, ranks, known),
+        f"{_WAY_OUT} for enc = tiktoken.Encoding(...), made of these ranks",
+    )
 
 
 def parse(data: bytes, name: str) -> dict[bytes, int]:
@@ -287,23 +298,22 @@ def _alphabet() -> dict[int, int]:
     return {byte: 256 + place for place, byte in enumerate(others)}
 
 
-def _compare(core: _core.Tokenizer, encoding: Any, special: Mapping[str, int], source: str) -> None:  # noqa: ANN401
+def _compare(core: _core.Tokenizer, encoding: Any, special: Mapping[str, int]) -> None:  # noqa: ANN401
     surfaces = list(special)[:_COMPARED_SPECIALS]
     ids = [*encoding._mergeable_ranks.values(), *special.values()]  # noqa: SLF001 - as above
     refuse_difference(
         core,
-        source,
         encode=lambda text: encoding.encode(text, allowed_special="all"),
         decode=encoding.decode,
-        drawn=[*texts(surfaces=surfaces), *(f"a {surface} b" for surface in surfaces)],
+        drawn=[*texts(surfaces=surfaces), *(f"a {surface} b" for surface in surfaces), *code_points()],
         rows=sequences(ids, each=[special[surface] for surface in surfaces]),
     )
 
 
-def _compare_installed(core: _core.Tokenizer, ranks: dict[bytes, int], known: Known, source: str) -> None:
+def _compare_installed(core: _core.Tokenizer, ranks: dict[bytes, int], known: Known) -> None:
     try:
         from tiktoken import Encoding  # noqa: PLC0415 - compared with where it is installed, needed nowhere
     except ImportError:
         return
     original = Encoding("ranks", pat_str=known.pattern, mergeable_ranks=ranks, special_tokens=known.special)
-    _compare(core, original, known.special, source)
+    _compare(core, original, known.special)

@@ -98,12 +98,18 @@ class ArrowStream(ArrowBatches):
         pa = arrow(self.path, "an Arrow stream")
         if self._is_file:
             self._file.read(_MAGIC_AND_PADDING)
-        with pa.ipc.open_stream(self._file) as reader:
-            for batch in reader:
-                batch.validate(full=True)  # a hostile file may say anything about its own lengths
-                yield batch
-            while self._file.read(_DRAINED):  # the index of a file: whoever writes to a pipe wants to get rid of it
-                pass
+        while True:
+            with pa.ipc.open_stream(self._file) as reader:
+                for batch in reader:
+                    batch.validate(full=True)  # a hostile file may say anything about its own lengths
+                    yield batch
+            if self._is_file:
+                while self._file.read(_DRAINED):  # the index: whoever writes to a pipe wants to get rid of it
+                    pass
+                return
+            if not self._file.peek(1):
+                return
+            # Streams that were put together with cat go on; anything else is refused as no stream.
 
 
 class ArrowFile(ArrowBatches):

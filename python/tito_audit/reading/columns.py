@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, fields, replace
 from enum import Enum
-from typing import Any, Final, TypeGuard
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 import numpy as np
 
+from tito_audit.errors import RecordError
 from tito_audit.printable import clipped, inert
+from tito_audit.reading.shape import is_read_whole, is_response
+from tito_audit.records import to_ids
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 WELL_KNOWN: Mapping[str, tuple[str, ...]] = {
     "ids": ("token_ids", "input_ids", "tokens"),
@@ -118,6 +124,13 @@ class Columns:
         pairs = ((field.name, getattr(self, field.name)) for field in fields(self))
         return [(role, name) for role, name in pairs if name is not None]
 
+    def agree(self, other: Columns) -> bool:
+        """Say whether rows of both can stand in one file: no role goes by two names, and all have ids of one shape."""
+        mine, theirs = dict(self.items()), dict(other.items())
+        return all(mine[role] == theirs[role] for role in mine.keys() & theirs.keys()) and all(
+            (role in mine) == (role in theirs) for role in ID_ROLES
+        )
+
     def __str__(self) -> str:
         """List the names, printable."""
         return listed(name for _, name in self.items())
@@ -167,6 +180,10 @@ def choose(names: Mapping[str, str] | None) -> Columns:
 def find(chosen: Columns, present: Collection[str]) -> Columns | None:
     """Settle which columns to read from a record.
 
+    What the user named is taken. Of well-known names those are taken that hold ids in this record; where it holds both
+    the whole sequence and its parts, `tito_audit.reading.shape` says which are read, and also whether ids beside those
+    of a prompt are the response. A name without ids is believed only where no other column holds any.
+
     Args:
         chosen: What the user named; it is kept, whether present or not.
         present: A record, or the names of its columns (then a path is found only by its literal name).
@@ -179,18 +196,9 @@ def find(chosen: Columns, present: Collection[str]) -> Columns | None:
         known = _first(WELL_KNOWN[role], present)
         if role not in found and known is not None:
             found[role] = known
-    whole = chosen.ids or _first(WELL_KNOWN["ids"], present)
-    if _among(whole, present) and chosen.prompt_ids is None and chosen.response_ids is None:
-        return Columns(ids=whole, **found)
-    prompt = chosen.prompt_ids or _first(WELL_KNOWN["prompt_ids"], present)
-    response = chosen.response_ids or _first(WELL_KNOWN["response_ids"], present)
-    if (
-        chosen.ids is None
-        and _among(response, present)
-        and (chosen.prompt_ids is None or _among(chosen.prompt_ids, present))
-    ):
-        return Columns(prompt_ids=prompt, response_ids=response, **found)
-    return None
+    asked = any(role in ID_ROLES for role, _ in chosen.items())
+    ids = _chosen_ids(chosen, present) if asked else _found_ids(present, found)
+    return None if ids is None else Columns(**ids, **found)
 
 
 def late(columns: Columns, ignored: Collection[str], present: Collection[str]) -> Columns | None:
@@ -279,6 +287,8 @@ def listed(names: Iterable[str]) -> str:
     return (", ".join(shown[:_SHOWN_NAMES]) or "none") + more
 
 
+_ABOUT_TOKENS = ("mask", "owners", "roles", "attention_mask")
+"""Roles whose length tells which ids they are about."""
 _INTEGER = (int, np.integer)
 _NUMBER = (int, float, np.integer, np.floating)
 # A mask is judged by whoever reads it, entry by entry: a wrong one has to be said.
@@ -301,6 +311,78 @@ _KEYS: Mapping[str, tuple[str, ...]] = {"turns": ("start",), "logprobs": ("logpr
 
 def _is(value: object, kinds: tuple[type, ...]) -> bool:
     return isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
+
+
+def _chosen_ids(chosen: Columns, present: Collection[str]) -> dict[str, str] | None:
+    """Columns of ids by role where the user named one of them."""
+    if chosen.ids is not None:
+        return {"ids": chosen.ids} if _among(chosen.ids, present) else None
+    prompt = chosen.prompt_ids or _first(WELL_KNOWN["prompt_ids"], present)
+    response = (
+        chosen.response_ids or _holding_ids("response_ids", present) or _first(WELL_KNOWN["response_ids"], present)
+    )
+    there = _among(response, present) and (chosen.prompt_ids is None or _among(chosen.prompt_ids, present))
+    return _parts(prompt, response) if there else None
+
+
+def _found_ids(present: Collection[str], beside: Mapping[str, str]) -> dict[str, str] | None:
+    """Columns of ids by role where all are found by their names, given those found beside them."""
+    whole, prompt, response = (_holding_ids(role, present) for role in ID_ROLES)
+    if whole is None and response is None:
+        whole = _first(WELL_KNOWN["ids"], present)
+        response = _first(WELL_KNOWN["response_ids"], present)
+        return _parts(_first(WELL_KNOWN["prompt_ids"], present), response) if whole is None else {"ids": whole}
+    if whole is None:
+        return _parts(_first(WELL_KNOWN["prompt_ids"], present), response)
+    if prompt is not None and isinstance(present, Mapping):
+        ids, start, end = (None if name is None else _ids(present, name) for name in (whole, prompt, response))
+        counts = {role: _count(present, beside[role]) for role in _ABOUT_TOKENS if role in beside}
+        if _are_parts(ids, start, end, counts):
+            return _parts(prompt, response or whole)
+    return {"ids": whole}
+
+
+def _are_parts(
+    whole: NDArray[Any] | None,
+    prompt: NDArray[Any] | None,
+    response: NDArray[Any] | None,
+    counts: Mapping[str, int | None],
+) -> bool:
+    """Whether a record is read by its parts, ``whole`` being the response where there is no other."""
+    if whole is None or prompt is None:
+        return False
+    attention = counts.get("attention_mask")
+    if response is None:
+        return is_response(whole, prompt, attention=attention)
+    lengths = [count for role, count in counts.items() if role != "attention_mask" and count is not None]
+    return not is_read_whole(whole, prompt, response, lengths=lengths, attention=attention)
+
+
+def _parts(prompt: str | None, response: str | None) -> dict[str, str] | None:
+    if response is None:
+        return None
+    return {"response_ids": response} if prompt is None else {"prompt_ids": prompt, "response_ids": response}
+
+
+def _holding_ids(role: str, present: Collection[str]) -> str | None:
+    """The first well-known name of a role under which a record holds a list of integers, judged by its first entry."""
+    if not isinstance(present, Mapping):
+        return None
+    return next((name for name in WELL_KNOWN[role] if name in present and _ids(present, name) is not None), None)
+
+
+def _ids(record: Mapping[str, Any], name: str) -> NDArray[Any] | None:
+    """The ids of a column, None where it holds none; up to an entry that is no id, which is said of the row."""
+    value = record[name]
+    try:
+        return to_ids(value, column=name).ids
+    except RecordError as error:
+        return to_ids(list(value)[: error.position], column=name).ids if error.position else None
+
+
+def _count(record: Mapping[str, Any], name: str) -> int | None:
+    value = cell(record, name)
+    return len(value) if is_sequence(value) else None
 
 
 def _step(value: object, part: str) -> object:

@@ -13,7 +13,7 @@ from typing import Any
 from tito_audit.errors import SourceError
 from tito_audit.printable import inert
 from tito_audit.reading.arrow import ArrowFile, ArrowStream, Parquet
-from tito_audit.reading.compressed import Decompressed
+from tito_audit.reading.compressed import DamagedError, Decompressed
 from tito_audit.reading.jsonlines import JsonLines
 from tito_audit.reading.magic import HEAD, kind_of, refusal
 from tito_audit.reading.sources import STDIN, Read, Records
@@ -124,6 +124,7 @@ class HeadedFile(io.RawIOBase):
         self._on_read = on_read
         self._read_some = getattr(file, "readinto1", file.readinto)  # of a pipe: what there is
         self.head = b""
+        self._damage: DamagedError | None = None
         try:
             while len(self.head) < HEAD:
                 piece = bytearray(HEAD - len(self.head))
@@ -131,6 +132,11 @@ class HeadedFile(io.RawIOBase):
                 if not size:
                     break
                 self.head += bytes(piece[:size])
+        except DamagedError as error:
+            if not self.head:
+                file.close()
+                raise
+            self._damage = error  # what could be unpacked before is read first
         except BaseException:
             file.close()
             raise
@@ -150,6 +156,8 @@ class HeadedFile(io.RawIOBase):
             size = min(len(buffer), len(self._unread))
             buffer[:size] = self._unread[:size]
             self._unread = self._unread[size:]
+        elif self._damage is not None:
+            raise self._damage
         else:
             size = self._read_some(buffer) or 0
         self._on_read(size)

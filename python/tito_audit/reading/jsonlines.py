@@ -14,7 +14,7 @@ from tito_audit.records import ValuelessError
 
 _BOM = b"\xef\xbb\xbf"
 _PIECE = 1 << 20
-_LONGEST_LINE = 1 << 28
+_LONGEST_LINE = 1 << 27
 """Bytes of a line that are parsed at most; its Python objects take up to ten times as much memory."""
 _ONE_DOCUMENT = "one JSON document over many lines; write one object per line (jq -c does: {jq})"
 
@@ -170,7 +170,9 @@ def _parse(line: bytes) -> Record:
             raise ValuelessError(
                 f"no JSON: the line is cut off after {len(text):,} characters ({error.msg})"
             ) from error
-        raise ValuelessError(f"no JSON: {error.msg} at character {error.pos + 1:,} of {len(text):,}") from error
+        raise ValuelessError(
+            f"no JSON: {error.msg.removesuffix(' at')} at character {error.pos + 1:,} of {len(text):,}"
+        ) from error
     except RecursionError as error:
         raise ValuelessError("no JSON that can be read: nested too deeply") from error
     except ValueError as error:  # an integer with thousands of digits

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from tito_audit.records import Ids, ReadIds
+from tito_audit.errors import RecordError
+from tito_audit.records import Ids, ReadIds, check_length, shown, to_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,6 +52,38 @@ def kept_tokens(
     if start < len(ids) and int(ids[start]) in ends and (not cut_short or (mask is not None and bool(mask[start]))):
         start += 1
     kept[start:] = False
+    return kept
+
+
+def to_attention(obj: object, length: int, *, column: str = "attention_mask") -> NDArray[np.bool_]:
+    """Read an attention mask: 0 at padding, anything above at a token, such as the number of its packed sequence.
+
+    Args:
+        obj: Bools or numbers of 0 or more, one per token.
+        length: Number of tokens.
+        column: Name of the data, for the message.
+
+    Returns:
+        bool per token.
+
+    Raises:
+        RecordError: Another length (``TITO002``), or an entry below 0 or no number (``TITO016``), with all positions.
+    """
+    values = to_numbers(obj, column=column, code="TITO016", wanted="neither 0 (padding) nor above (a token)")
+    check_length(len(values), length, column)
+    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0))).tolist()
+    if wrong:
+        value = values[wrong[0]].item()
+        raise RecordError(
+            f"{column}: {shown(value)} at position {wrong[0]} is neither 0 (padding) nor above (a token, or the number "
+            "of its packed sequence)",
+            code="TITO016",
+            column=column,
+            position=wrong[0],
+            value=value,
+            positions=tuple(wrong),
+        )
+    kept: NDArray[np.bool_] = values != 0
     return kept
 
 

@@ -18,7 +18,7 @@ from tito_audit.reading.ahead import Here, Stream, in_order
 from tito_audit.reading.columns import PER_TOKEN, Columns, cell, find, fits, has, late, listed, wanted
 from tito_audit.reading.files import FileRecords, is_regular
 from tito_audit.reading.rows import ReadOptions, Row, no_column, no_mask, read_row
-from tito_audit.reading.sources import Read, Record, Records, expand, is_folder, look_into, matches
+from tito_audit.reading.sources import STDIN, Read, Record, Records, expand, is_folder, look_into, matches
 from tito_audit.reading.tables import InMemory, is_table, table_records
 from tito_audit.records import ValuelessError, as_array, shown, viewable
 
@@ -266,7 +266,7 @@ class RowReader:
 
     def _row(self, read: Read) -> Row:
         row = read_row(self.source, read.number, read.record, self.columns or Columns(), self._options)
-        row.origin = read.origin
+        row.origin, row.columns = read.origin, self.columns
         return row
 
     def _without_ids(self, read: Read) -> Row:
@@ -411,16 +411,17 @@ def _readers_of_paths(
 ) -> Iterator[RowReader]:
     """Look up all names first: how many files there are says how many threads each of them gets."""
     readers: list[_FolderReader] = []
-    files: dict[str, None] = {}
+    files: dict[str, str] = {}  # a file that is named twice, or through a link too, is one
     for item in items:
         if not isinstance(item, str | os.PathLike):
             raise TypeError(f"{shown(item)} among paths")
         for path in matches(item):
             if not is_folder(path):
-                files[path] = None
+                files.setdefault(_real(path), path)
                 continue
             folder = look_into(path)
-            files |= dict.fromkeys(folder.files)
+            for file in folder.files:
+                files.setdefault(_real(file), file)
             error = "; ".join(folder.problems) or None
             if not folder.files and error is None:
                 error = f"{inert(path)}: no file in the folder looks like rollouts (.jsonl, .parquet, .arrow, ...)"
@@ -429,8 +430,15 @@ def _readers_of_paths(
     yield from readers
     told = None if on_read is None else _one_at_a_time(on_read)
     each = max(1, workers // max(1, len(files)))
-    for path in files:
+    for path in files.values():
         yield read_file(path, options, on_read=told, workers=each)
+
+
+def _real(path: str) -> str:
+    try:
+        return path if path == STDIN else os.path.realpath(path)
+    except (OSError, ValueError):  # no name of a file: whoever opens it says so
+        return path
 
 
 def _table(obj: object, source: str, options: ReadOptions) -> RowReader:

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tito_audit.findings import Finding, runs
+from tito_audit.lazy import lazy
 from tito_audit.loading.fingerprint import differing
 from tito_audit.printable import counted, inert, piece
+from tito_audit.reading.framing import Framing
 from tito_audit.reading.role_checks import mask_finding
 from tito_audit.reading.row import STOPS
-from tito_audit.reading.turns import INJECTABLE_ROLES, TurnSpan, spans_of_owners
+from tito_audit.reading.turns import INJECTABLE_ROLES, OPENING_ROLES, TurnSpan, spans_of_owners
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -26,13 +28,13 @@ if TYPE_CHECKING:
 
 _MOST = 6
 """Positions that a message lists."""
+_LONGEST_TAIL = 8
+"""Tokens of white space that a template may write behind the last turn."""
 _FEW = 8
 _PLACEHOLDERS = 2
 """Tokens from which a run that looks like a placeholder is one."""
-_HEADER_GAP = 12
-"""Most ordinary tokens between two control ids of a template's header (a role, the name of a tool)."""
-_FOOTER_GAP = 4
-"""Likewise between its last ones: a line break, the header of the next turn."""
+_CERTAINTIES = 3
+"""Tokens from which a run with logprobs of 0.0 is one: a confident sampler emits an answer and its end with them."""
 
 
 def record_findings(row: Row, tok: Tokenizer) -> list[Finding]:
@@ -74,6 +76,13 @@ class _Checks:
         # A logprob other than 0.0 was computed by somebody: the token was sampled, whatever it is.
         self.sampled = np.zeros(len(self.ids), dtype=np.bool_) if row.logprobs is None else row.logprobs < 0.0
 
+    @lazy
+    def framing(self) -> Framing:
+        """The control ids of the row."""
+        control = self.tok.control
+        controls = np.isin(self.ids, [*self.tok.special_ids, *control.bos, *control.eos, *control.pad, *self.end_ids])
+        return Framing(self.ids, controls, self.tok, self.end_ids)
+
     def among(self, ids: frozenset[int]) -> NDArray[np.bool_]:
         """Per token whether it is one of some ids."""
         if len(ids) > _FEW:
@@ -100,20 +109,20 @@ class _Checks:
         if self.mask is None:
             return
         logprobs = self.row.logprobs
-        for where, what in (
-            ((self.ids == 0) & ~self.sampled, "are only id 0"),
-            (self.at_pad & ~self.at_end & ~self.sampled, "are only padding"),
-            (None if logprobs is None else logprobs == 0.0, "have a logprob of exactly 0.0 each"),
+        for where, least, what in (
+            ((self.ids == 0) & ~self.sampled, _PLACEHOLDERS, "are only id 0"),
+            (self.at_pad & ~self.at_end & ~self.sampled, _PLACEHOLDERS, "are only padding"),
+            (None if logprobs is None else logprobs == 0.0, _CERTAINTIES, "have a logprob of exactly 0.0 each"),
         ):
-            places = [] if where is None else self.whole_runs(where)
+            places = [] if where is None else self.whole_runs(where, least)
             if places:
                 yield _finding("TITO008", f"{_tokens(places)} of whole runs of mask 1 {what}", places)
 
-    def whole_runs(self, where: NDArray[np.bool_]) -> list[int]:
-        """Tokens of the runs of mask 1, of two tokens or more, in which every token is one of ``where``."""
-        if self.mask is None or np.count_nonzero(where & self.mask) < _PLACEHOLDERS:
+    def whole_runs(self, where: NDArray[np.bool_], least: int) -> list[int]:
+        """Tokens of the runs of mask 1, of so many tokens at least, in which every token is one of ``where``."""
+        if self.mask is None or np.count_nonzero(where & self.mask) < least:
             return []
-        chosen = [run for run in runs(self.mask) if run[1] - run[0] >= _PLACEHOLDERS and where[run[0] : run[1]].all()]
+        chosen = [run for run in runs(self.mask) if run[1] - run[0] >= least and where[run[0] : run[1]].all()]
         return [token for start, stop in chosen for token in range(start, stop)]
 
     def disagreeing(self) -> Iterator[Finding]:
@@ -137,32 +146,53 @@ class _Checks:
         row = self.row
         if not self.at_end.any() and not row.stopped:
             return
-        trained = self.trained()
-        last = int(trained[-1]) if len(trained) else None
-        masked: list[int] = []
-        if self.mask is not None and len(self.mask) > 1:
-            after = self.mask[:-1] & ~self.at_end[:-1] & ~self.mask[1:] & self.at_end[1:]
-            masked = [end for end in (np.flatnonzero(after) + 1).tolist() if not self.was_appended(end)]
+        masked = self.masked_ends()
         if masked:
             yield _finding(
                 "TITO015", f"the id that ends a turn has mask 0 right after mask 1, at {_places(masked)}", masked
             )
-        if last is None:
+        trained = self.trained()
+        if not len(trained):
             return
+        last = self.without_padding(int(trained[-1]))
         told = self.mask is not None or row.prompt >= 0 or row.context_unknown
-        if row.stopped and told and not self.at_end[last] and last + 1 not in masked:
+        if row.stopped and told and not self.at_end[last] and last + 1 not in masked and self.is_of_last_turn(last):
             message = f"the sampler stopped by itself, but the last trained token, at {last}, ends nothing"
             yield _finding("TITO012", message, (last,))
-        appended = set()
-        if row.cut_short and self.at_end[last]:
-            appended.add(last)
+        limited = row.cut_short and bool(self.at_end[last]) and self.is_last(last)
+        appended = {last} if limited else set()
         if row.sampled_length is not None and told:
             beyond = trained[max(row.sampled_length, 0) :]
             appended.update(beyond[self.at_end[beyond]].tolist())
         if appended:
-            why = "after the sampler's limit" if last in appended and row.cut_short else "beyond the sampled tokens"
+            why = "after the sampler's limit" if limited else "beyond the sampled tokens"
             places = sorted(appended)
             yield _finding("TITO013", f"an end id that was not sampled is trained {why}, at {_places(places)}", places)
+
+    def masked_ends(self) -> list[int]:
+        """End ids with mask 0 right behind mask 1, apart from those that a template put there."""
+        if self.mask is None:
+            return []
+        after = self.mask[:-1] & ~self.at_end[:-1] & ~self.mask[1:] & self.at_end[1:]
+        return [end for end in (np.flatnonzero(after) + 1).tolist() if not self.was_appended(end)]
+
+    def without_padding(self, last: int) -> int:
+        """The end before the trained padding that the last trained token is part of, or else the token itself."""
+        closing = (self.at_end | self.at_pad)[: last + 1]
+        others = np.flatnonzero(~closing if self.mask is None else ~(closing & self.mask[: last + 1]))
+        start = max(int(others[-1]) + 1 if len(others) else 0, self.row.prompt)
+        ends = np.flatnonzero(self.at_end[start : last + 1])
+        return start + int(ends[0]) if len(ends) else last
+
+    def is_last(self, place: int) -> bool:
+        """Whether behind a token there is nothing but padding and the white space of a template."""
+        rest = place + 1 + np.flatnonzero(~(self.at_pad | self.at_end)[place + 1 :])
+        return len(rest) <= _LONGEST_TAIL and all(self.framing.is_blank(each, each + 1) for each in rest.tolist())
+
+    def is_of_last_turn(self, place: int) -> bool:
+        """Whether the reason why the sampler stopped is known to be that of the turn with a token."""
+        later = any(span.trained is not False and span.start > place for span in self.row.spans)
+        return self.is_last(place) or (bool(self.row.spans) and not later)
 
     def was_appended(self, end: int) -> bool:
         """Whether the turn before an end id is known not to have ended by itself: a template put the end there."""
@@ -186,10 +216,12 @@ class _Checks:
         if self.mask is None or not self.at_pad.any():
             return
         trained = self.at_pad & self.mask & ~self.sampled
-        # The first of a run of an id that also ends is the real end.
-        first = np.flatnonzero(self.at_pad & self.at_end & ~np.concatenate([[False], self.at_pad[:-1]]))
+        # The first of a run of ids that end or pad is the real end, if it is one that ends.
+        first = np.flatnonzero(self.at_end & ~np.concatenate([[False], (self.at_pad | self.at_end)[:-1]]))
         trained[first] = False
-        trained[self.whole_runs(self.at_pad & ~self.at_end & ~self.sampled)] = False  # told as fabricated
+        trained[self.whole_runs(self.at_pad & ~self.at_end & ~self.sampled, _PLACEHOLDERS)] = (
+            False  # told as fabricated
+        )
         places = np.flatnonzero(trained).tolist()
         if places:
             yield _finding("TITO014", f"{_tokens(places)} of padding, at {_places(places)}, have mask 1", places)
@@ -200,23 +232,22 @@ class _Checks:
         spans, merged = row.spans, any(span.number < 0 for span in row.spans)
         if not spans and row.owners is not None:
             spans, merged = spans_of_owners(row.owners, dict(enumerate(row.owner_names))), True
-        control = self.tok.control
-        controls = np.isin(self.ids, [*self.tok.special_ids, *control.bos, *control.eos, *control.pad, *self.end_ids])
         if self.mask is not None:
-            finding = mask_finding(self.mask, spans, controls)
+            finding = mask_finding(self.mask, spans, self.framing)
             if finding is not None:
                 yield finding
+        before: TurnSpan | None = None
         for span in spans:
             if (span.role or "").lower() in INJECTABLE_ROLES and not span.sampled:
-                yield from self.injected(span, controls, merged=merged)
+                yield from self.injected(span, before, merged=merged)
+            if span.trained is not None:
+                before = span
 
-    def injected(self, span: TurnSpan, controls: NDArray[np.bool_], *, merged: bool) -> Iterator[Finding]:
+    def injected(self, span: TurnSpan, before: TurnSpan | None, *, merged: bool) -> Iterator[Finding]:
         """Control ids in text that somebody else wrote, apart from those that a template puts around it."""
-        inside = np.flatnonzero(controls[span.start : span.stop]).tolist()
-        if not inside:
-            return
-        ids = self.ids[span.start : span.stop].tolist()
-        places = [span.start + place for place in intruders(ids, inside, self.end_ids, merged=merged)]
+        places = self.framing.intruders(span.start, span.stop, merged=merged)
+        if places and (span.role or "").lower() in OPENING_ROLES and self.follows_a_conversation(span, before):
+            places = self.framing.intruders(span.start, span.stop, merged=merged, opens=True)
         if not places:
             return
         pieces = "" if self.row.redact else f": {' '.join(map(self.piece, places[:_MOST]))}"
@@ -231,58 +262,16 @@ class _Checks:
             positions=tuple(places),
         )
 
+    def follows_a_conversation(self, span: TurnSpan, before: TurnSpan | None) -> bool:
+        """Whether the row begins with a turn, or a turn of the model ends right before it: rows may be packed."""
+        if span.start == 0 or before is None or not before.trained:
+            return span.start == 0
+        gap = range(before.stop, span.start)
+        return len(gap) <= _LONGEST_TAIL and all(self.at_end[at] or self.framing.is_blank(at, at + 1) for at in gap)
+
     def piece(self, position: int) -> str:
         data = self.tok.token_bytes(int(self.ids[position]))
         return "<unknown>" if data is None else piece(data)
-
-
-def intruders(ids: Sequence[int], controls: Sequence[int], ends: Iterable[int] = (), *, merged: bool) -> list[int]:
-    """Say which control ids inside a segment are not those that a chat template puts around its text.
-
-    A template's ids form a chain at either edge: at the start (perhaps behind the end id of the turn before) with the
-    role or a tool's name in between, at the end with a line break or the header of the next turn. No id comes twice in
-    a chain, and nothing ends inside a header. What is in neither chain came with the text.
-
-    Args:
-        ids: Token ids of the segment.
-        controls: Places of its control ids, ascending.
-        ends: Ids that end a turn.
-        merged: The segment may be several messages of one role: further headers like its first are the template's too.
-
-    Returns:
-        Places, ascending.
-    """
-    ending = set(ends)
-    framed: set[int] = set()
-    header = _chain(ids, controls, 0, 1, _HEADER_GAP, ending)
-    framed.update(header)
-    framed.update(_chain(ids, controls[::-1], len(ids) - 1, _FOOTER_GAP, _FOOTER_GAP, set()))
-    if merged:
-        openings = {tuple(ids[place : place + 2]) for place in header if ids[place] not in ending}
-        following = len(ids)
-        for place in reversed(controls):
-            if place not in framed and (
-                tuple(ids[place : place + 2]) in openings
-                or (ids[place] in ending and following - place <= _FOOTER_GAP + 1 and following in framed)
-            ):
-                framed.add(place)
-            following = place
-    return [place for place in controls if place not in framed]
-
-
-def _chain(
-    ids: Sequence[int], controls: Sequence[int], edge: int, first_gap: int, gap: int, ending: set[int]
-) -> list[int]:
-    """Control ids that hang together from an edge on; an id that ends may only be the first of them."""
-    chain: list[int] = []
-    used: set[int] = set()
-    for place in controls:
-        apart = abs(place - edge) if not chain else abs(place - chain[-1]) - 1
-        if apart > (gap if chain else first_gap) or ids[place] in used or (chain and ids[place] in ending):
-            break
-        chain.append(place)
-        used.add(ids[place])
-    return chain
 
 
 def _finding(code: str, message: str, positions: Sequence[int]) -> Finding:

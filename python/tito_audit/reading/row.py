@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from tito_audit.errors import RecordError
 from tito_audit.findings import Finding
 from tito_audit.printable import inert
+from tito_audit.reading.columns import Columns
+from tito_audit.reading.training import Training
 from tito_audit.reading.turns import OTHER_ROLES, OUTSIDE, SAMPLED_ROLES, TurnSpan
-from tito_audit.records import Ids, ReadIds, ValuelessError
+from tito_audit.records import Ids, ValuelessError
 from tito_audit.rules import rule
 
 LIMITS = frozenset({"length", "max_tokens", "max_length", "max_new_tokens"})
@@ -72,8 +74,7 @@ class Row:
         spans: The turns or stretches of one role, by position, where the record has them.
         sampled: Per token whether its turn was sampled, None where the record does not say.
         logprobs: In nats, ``float64`` per token, NaN where none is recorded; None where there are none, or wrong ones.
-        train_ids: The ids that the trainer scored, as a whole sequence; None where the record does not say.
-        train_mask: ``uint8`` 0 or 1 per id of ``train_ids``, or None.
+        training: What the trainer scored; None where the record does not say.
         finish_reason: Why the sampler stopped.
         end_ids: Ids that end a response; empty where the record does not say.
         pad_id: The id that pads.
@@ -82,6 +83,7 @@ class Row:
         padding: Number of padding tokens that were removed.
         trained_padding: Positions, in the padded record, of those of them that the mask trains.
         twins: Other places in the record that hold the same tokens and disagree.
+        columns: Columns that it was read by.
         origin: What a clean copy needs.
         redact: No value of the record may appear in a message.
         faults: What is wrong with the reading of the record.
@@ -102,8 +104,7 @@ class Row:
     spans: tuple[TurnSpan, ...] = ()
     sampled: NDArray[np.bool_] | None = None
     logprobs: NDArray[np.float64] | None = None
-    train_ids: ReadIds | None = None
-    train_mask: NDArray[np.uint8] | None = None
+    training: Training | None = None
     finish_reason: str | None = None
     end_ids: tuple[int, ...] = ()
     pad_id: int | None = None
@@ -112,6 +113,7 @@ class Row:
     padding: int = 0
     trained_padding: tuple[int, ...] = ()
     twins: tuple[Twin, ...] = ()
+    columns: Columns | None = None
     origin: object = None
     redact: bool = False
     faults: list[Fault] = field(default_factory=list)

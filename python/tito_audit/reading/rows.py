@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from tito_audit.errors import RecordError
 from tito_audit.printable import inert
-from tito_audit.reading.columns import ABSENT, Columns, cell, has, is_sequence, listed
+from tito_audit.reading.columns import ABSENT, ID_ROLES, WELL_KNOWN, Columns, cell, has, is_sequence, listed, twins
 from tito_audit.reading.logprobs import LogprobAlignment, ReadLogprobs, read_logprobs
-from tito_audit.reading.padding import Padding, kept_tokens, without
+from tito_audit.reading.padding import Padding, kept_tokens, to_attention, without
 from tito_audit.reading.row import Fault, Row, Twin, redacted_roles
-from tito_audit.reading.second_sources import second_sources
-from tito_audit.reading.sequence import Joined, Scope, join, to_targets
-from tito_audit.reading.training import read_training, without_same_padding
+from tito_audit.reading.second_sources import readable_ids, second_sources
+from tito_audit.reading.sequence import Joined, Scope, beginning, join, to_targets
+from tito_audit.reading.shape import encloses
+from tito_audit.reading.training import Training, read_training
 from tito_audit.reading.turns import (
     TurnSpan,
     holds_spans,
@@ -34,7 +35,7 @@ from tito_audit.reading.turns import (
     spans_of_names,
     to_turns,
 )
-from tito_audit.records import ReadIds, ValuelessError, shown, to_ids, to_mask, to_owners
+from tito_audit.records import ReadIds, ValuelessError, as_array, shown, to_ids, to_mask, to_owners, viewable
 
 __all__ = [
     "Fault",
@@ -67,8 +68,8 @@ class ReadOptions:
     Attributes:
         columns: Columns that the user named; the others are found by well-known names.
         mask_ignore: Mask value that marks tokens outside training, such as -100.
-        null_mask: What a missing mask means, null or absent; None: it is an error, in a source in which an earlier row
-            has a mask. Rows before the first that has one are read without, and the report says so.
+        null_mask: What a missing mask means, null or absent. None: a null is an error, and so is a lacking column that
+            the user named; without a column that others have, ownership is unknown, whatever the order of rows.
         mask_scope: What a mask covers: the whole sequence, the response (of a record that does not tell prompt and
             response apart: its last tokens), or whichever its length fits.
         mask_convention: What ``mask[t]`` marks.
@@ -155,8 +156,8 @@ class _Reading:
         row.mask = self.attempt(lambda: self.mask(joined))
         row.owners = self.attempt(lambda: self.per_token(joined, columns.owners, to_owners))
         self.attempt(lambda: self.turns(joined))
-        self.attempt(lambda: self.training(joined))
         kept = self.attempt(lambda: self.kept(joined))
+        row.training = self.attempt(lambda: self.training(joined, kept))
         readable = not row.faults
         logprobs = self.attempt(lambda: self.logprobs(joined, kept if readable else None))
         if not readable:
@@ -193,7 +194,26 @@ class _Reading:
         if columns.prompt_ids is None or not (named or has(self.record, columns.prompt_ids)):
             self.row.context_unknown = True
             return join(response, None)
-        return join(response, to_ids(self.present(columns.prompt_ids), column=columns.prompt_ids))
+        prompt = to_ids(self.present(columns.prompt_ids), column=columns.prompt_ids)
+        return join(response, self.context(prompt, response))
+
+    def context(self, prompt: ReadIds, response: ReadIds) -> ReadIds:
+        """What comes before a response: the prompt, or of several turns all of them.
+
+        Where a twin holds several turns, of which the parts are the first prompt and the last response, nobody sampled
+        the one right after the other. A mask that is as long as the two, or a user who named them, wants just these.
+        """
+        both = len(prompt.ids) + len(response.ids)
+        about = (self.value(self.columns.mask), self.value(self.columns.attention_mask))
+        asked = any(role in ID_ROLES for role, _ in self.options.columns.items())
+        if asked or any(is_sequence(each) and len(each) == both for each in about):
+            return prompt
+        for name in twins(self.columns):
+            value = self.value(name) if name in WELL_KNOWN["ids"] else None
+            whole = readable_ids(value, name) if is_sequence(value) and len(value) > both else None
+            if whole is not None and encloses(whole.ids, prompt.ids, response.ids):
+                return beginning(whole, len(whole.ids) - len(response.ids))
+        return prompt
 
     def notes(self) -> None:
         """Read what the record says about itself; of a column that was found by its name alone, only what fits."""
@@ -204,9 +224,9 @@ class _Reading:
         row.fingerprint = _fingerprint(self.value(columns.fingerprint))
         ends = self.value(columns.end_ids)
         if ends is not None and columns.end_ids is not None:
-            listing = ends if is_sequence(ends) else [ends]
+            several = is_sequence(ends) or (viewable(ends) and as_array(ends, columns.end_ids).ndim > 0)
             try:
-                row.end_ids = tuple(to_ids(listing, column=columns.end_ids).ids.tolist())
+                row.end_ids = tuple(to_ids(ends if several else [ends], column=columns.end_ids).ids.tolist())
             except RecordError:
                 if named.end_ids is not None:
                     raise
@@ -225,7 +245,7 @@ class _Reading:
         self, joined: Joined, name: str | None, convert: Callable[..., NDArray[Any]], *, outside: int = 0
     ) -> NDArray[Any] | None:
         """Read a column that the user named, or that the record has, with one entry per token."""
-        if name is None:
+        if name is None or (self.value(name) is None and not self.asked_for(name)):
             return None
         scope: Scope = "auto"
         value = self.present(name)
@@ -236,13 +256,14 @@ class _Reading:
         )
 
     def mask(self, joined: Joined) -> NDArray[np.uint8] | None:
-        # Whether a mask is null, absent, or the source had none so far is one to the option: no order of rows counts.
         name, options = self.columns.mask, self.options
         value = self.value(name)
         if value is None:
-            if name is not None and options.null_mask is None:
-                raise no_mask(name, "null" if has(self.record, name) else "absent")
             if options.null_mask is None:
+                if name is not None and has(self.record, name):
+                    raise no_mask(name, "null")
+                if name is not None and name == options.columns.mask:
+                    raise no_mask(name, "absent")
                 return None
             mask = np.full(joined.length, options.null_mask == "all-trained", dtype=np.uint8)
             mask[: max(joined.prompt, 0)] = 0
@@ -260,7 +281,7 @@ class _Reading:
 
     def turns(self, joined: Joined) -> None:
         """Read turns and roles: numbers, owners and what was sampled."""
-        row, columns = self.row, self.columns
+        row, columns, options = self.row, self.columns, self.options
         named = columns.roles
         spans: tuple[TurnSpan, ...] = ()
         roles = self.value(columns.roles)
@@ -273,7 +294,10 @@ class _Reading:
             row.turns = numbers_of(spans, joined.length)
             row.sampled = sampled_of(spans, joined.length)
         else:
-            row.turns = self.per_token(joined, columns.turns, to_turns, outside=-1)
+            # No turns at all may be an empty list of spans.
+            empty = is_sequence(turns) and not len(turns) and joined.length > max(joined.prompt, 0)
+            none = empty and options.mask_scope != "response"
+            row.turns = None if none else self.per_token(joined, columns.turns, to_turns, outside=-1)
         row.spans = spans
         if row.owners is None and any(span.role is not None for span in spans):
             row.owners, names_ = owners_of(spans, joined.length, column=named or "")
@@ -281,9 +305,9 @@ class _Reading:
         if self.options.redact:
             row.spans = tuple(span._replace(role=_known(span)) for span in spans)
 
-    def training(self, joined: Joined) -> None:
+    def training(self, joined: Joined, kept: NDArray[np.bool_] | None) -> Training | None:
         """Read what the trainer scored."""
-        row, columns = self.row, self.columns
+        columns, options = self.columns, self.options
         ids, mask = self.value(columns.train_ids), self.value(columns.train_mask)
         if ids is None or columns.train_ids is None:
             if mask is not None:
@@ -293,20 +317,22 @@ class _Reading:
                     column=columns.train_mask,
                     code="TITO002",
                 )
-            return
+            return None
+        column = columns.train_mask or "train_mask"
+
+        def read_mask(value: object, ids: NDArray[Any]) -> NDArray[np.uint8]:
+            trained = to_mask(value, len(ids), column=column, ignore=options.mask_ignore, ids=ids)
+            return to_targets(trained, column=column) if options.mask_convention == "predictor" else trained
+
         read = to_ids(ids, column=columns.train_ids)
-        row.train_ids, row.train_mask = read_training(
-            read, mask, joined, ids_column=columns.train_ids, mask_column=columns.train_mask or "train_mask"
-        )
-        if row.train_mask is not None and self.options.mask_convention == "predictor":
-            row.train_mask = to_targets(row.train_mask, column=columns.train_mask or "train_mask")
+        return read_training(read, mask, joined, read_mask, kept=kept, ids_column=columns.train_ids, mask_column=column)
 
     def kept(self, joined: Joined) -> NDArray[np.bool_] | None:
         """Per token whether it is no padding; None where nothing is known to pad."""
         row, options, name = self.row, self.options, self.columns.attention_mask
         attention = self.value(name)
         if attention is not None and name is not None:
-            return joined.read(attention, to_mask, column=name, scope="full").view(np.bool_)
+            return joined.read(attention, to_attention, column=name, scope="full")
         if options.padding is None:
             return None
         pads = options.pad_ids if row.pad_id is None else frozenset({row.pad_id})
@@ -341,8 +367,6 @@ class _Reading:
         row.padding = int((~kept).sum())
         if row.mask is not None:
             row.trained_padding = tuple(np.flatnonzero(~kept & row.mask.view(np.bool_)).tolist())
-        if row.train_ids is not None:
-            row.train_ids, row.train_mask = without_same_padding(row.train_ids, row.train_mask, joined, kept)
         row.ids, row.overflow = without(ReadIds(joined.ids, joined.overflow), kept)
         if row.prompt >= 0:
             row.prompt = int(kept[: row.prompt].sum())
@@ -362,6 +386,10 @@ class _Reading:
         pads = self.options.pad_ids if self.row.pad_id is None else frozenset({self.row.pad_id})
         found += second_sources(self.row, self.record, self.columns, joined, pads)
         self.row.twins = tuple(found)
+
+    def asked_for(self, name: str) -> bool:
+        """Whether the user named the column: then every record has to have it."""
+        return name in dict(self.options.columns.items()).values()
 
     def present(self, name: str) -> object:
         value = cell(self.record, name)

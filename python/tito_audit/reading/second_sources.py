@@ -11,12 +11,13 @@ from tito_audit.errors import RecordError
 from tito_audit.reading.columns import WELL_KNOWN, Columns, is_sequence, twins
 from tito_audit.reading.row import Row, Twin
 from tito_audit.reading.sequence import Joined, differing
+from tito_audit.reading.shape import encloses
 from tito_audit.records import to_ids
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tito_audit.records import Ids
+    from tito_audit.records import Ids, ReadIds
 
 
 def second_sources(
@@ -24,8 +25,9 @@ def second_sources(
 ) -> list[Twin]:
     """Compare a row with the columns that hold it, or a part of it, once more.
 
-    A column agrees that holds the whole sequence, the prompt or the response, with padding or without. One that holds
-    no ids (words, say) is no such column.
+    A column agrees that holds the whole sequence, the prompt or the response, with padding or without; and a whole
+    sequence agrees with parts that are its first prompt and its last response. One that holds no ids (words, say) is no
+    such column.
 
     Args:
         row: The row, without padding.
@@ -40,7 +42,7 @@ def second_sources(
     names = [name for name in twins(columns) if name in record]
     if not names or row.ids is None:
         return []
-    read = {name: ids for name in names if (ids := _readable(record[name], name)) is not None}
+    read = {name: ids.ids for name in names if (ids := readable_ids(record[name], name)) is not None}
     begin = max(row.prompt, 0)
     ours: list[NDArray[Any]] = [row.ids, joined.ids, row.ids[begin:], row.ids[:begin]]
     found = []
@@ -51,11 +53,13 @@ def second_sources(
         for name in WELL_KNOWN["response_ids"]:
             if name in read:
                 both = np.concatenate([prompt, read[name]])
-                if not _agree(both, read[name], prompt, ours=ours, pads=pads):
+                if not _encloses(row.ids, prompt, read[name], pads) and not _agree(
+                    both, read[name], prompt, ours=ours, pads=pads
+                ):
                     found.append(_twin(f"prompt_ids + {name}", row.ids, _bare(both, row.ids, pads)))
         return found
     for name, theirs in read.items():
-        if not _agree(theirs, ours=ours, pads=pads):
+        if not encloses(theirs, row.ids[:begin], row.ids[begin:]) and not _agree(theirs, ours=ours, pads=pads):
             part = row.ids[begin:] if name in WELL_KNOWN["response_ids"] else row.ids
             twin = _twin(name, part, _bare(theirs, part, pads))
             places = tuple(place + len(row.ids) - len(part) for place in twin.positions)
@@ -63,13 +67,20 @@ def second_sources(
     return found
 
 
-def _readable(value: object, name: str) -> Ids | None:
+def readable_ids(value: object, name: str) -> ReadIds | None:
+    """Read the ids of a second column; None where it holds none."""
     if value is None or not is_sequence(value):
         return None
     try:
-        return to_ids(value, column=name).ids
+        return to_ids(value, column=name)
     except (RecordError, RecursionError):
         return None
+
+
+def _encloses(whole: Ids, prompt: Ids, response: Ids, pads: Collection[int]) -> bool:
+    """Whether a sequence holds several turns, of which there are the first prompt and the last response; or padded."""
+    bare = (each[~np.isin(each, list(pads))] if pads else each for each in (whole, prompt, response))
+    return encloses(whole, prompt, response) or encloses(*bare)
 
 
 def _agree(*theirs: NDArray[Any], ours: list[NDArray[Any]], pads: Collection[int]) -> bool:

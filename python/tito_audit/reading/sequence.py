@@ -110,28 +110,9 @@ def join(response: ReadIds, prompt: ReadIds | None) -> Joined:
     return Joined(np.concatenate([prompt.ids, response.ids]), prompt.overflow | moved, count)
 
 
-def whole_of(trained: ReadIds, joined: Joined) -> tuple[Joined, int]:
-    """Decide whether the ids that the trainer scored are the whole sequence or the response alone.
-
-    Where prompt and response are told apart, both are tried: the one that equals the sampled ids, or else the one that
-    changes the shorter stretch of them (what lies between the longest common start and the longest common end). Where
-    they change equally much, the ids are the whole sequence.
-
-    Args:
-        trained: The ids that the trainer scored.
-        joined: The sampled ids.
-
-    Returns:
-        The whole sequence that the trainer scored, and how many ids of it are the prompt's (0: all are ``trained``).
-    """
-    whole = Joined(trained.ids, trained.overflow, -1)
-    if joined.prompt <= 0:
-        return whole, 0
-    beginning = {place: value for place, value in joined.overflow.items() if place < joined.prompt}
-    response = join(trained, ReadIds(joined.ids[: joined.prompt], beginning))
-    if _changed(response.ids, joined.ids) < _changed(whole.ids, joined.ids):
-        return response, joined.prompt
-    return whole, 0
+def beginning(read: ReadIds, count: int) -> ReadIds:
+    """Return the first ``count`` ids."""
+    return ReadIds(read.ids[:count], {place: value for place, value in read.overflow.items() if place < count})
 
 
 def differing(ours: NDArray[Any], theirs: NDArray[Any]) -> tuple[int, ...]:
@@ -178,17 +159,3 @@ def entries(obj: object, column: str) -> int | None:
         array = as_array(obj, column)
         return len(array) if array.ndim == 1 else None
     return len(obj) if isinstance(obj, Sequence) and not isinstance(obj, str | bytes | bytearray | memoryview) else None
-
-
-def _changed(theirs: NDArray[Any], ours: NDArray[Any]) -> int:
-    """Length of what lies between the common start and the common end of two lists of ids."""
-    common = min(len(theirs), len(ours))
-    start = _alike(theirs[:common], ours[:common])
-    rest = common - start
-    stop = _alike(theirs[::-1][:rest], ours[::-1][:rest])
-    return max(len(theirs), len(ours)) - start - stop
-
-
-def _alike(one: NDArray[Any], other: NDArray[Any]) -> int:
-    different = one != other
-    return int(different.argmax()) if different.any() else len(one)

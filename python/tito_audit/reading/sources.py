@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from tito_audit.errors import RecordError
@@ -111,9 +113,32 @@ def matches(pattern: str | os.PathLike[str]) -> list[str]:
     if not glob.has_magic(path) or os.path.lexists(path):
         return [path]
     try:
-        return sorted(glob.glob(path, recursive=True)) or [path]  # noqa: PTH207 - Path.glob knows no absolute patterns
+        found = _walked(path) if "**" in Path(path).parts else glob.glob(path)  # noqa: PTH207 - knows absolute patterns
+        return sorted(found) or [path]
     except ValueError:  # a null byte: whoever opens the file says so
         return [path]
+
+
+def _walked(pattern: str) -> Iterator[str]:
+    """Go through what a pattern with ``**`` names. Unlike glob's own, this never runs in circles through links."""
+    parts = Path(pattern).parts
+    at = parts.index("**")
+    for start in glob.glob(os.path.join(*parts[:at])) if at else ("",):  # noqa: PTH118, PTH207 - odd names
+        for folder, folders, files in os.walk(start or "."):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            for name in (*files, *folders):
+                inside = os.path.relpath(os.path.join(folder, name), start or ".")  # noqa: PTH118
+                if not name.startswith(".") and _fits(Path(inside).parts, parts[at:]):
+                    yield os.path.join(start, inside)  # noqa: PTH118
+
+
+def _fits(names: Sequence[str], parts: Sequence[str]) -> bool:
+    """Say whether a path fits a pattern, both in parts; ``**`` stands for any number of folders, none included."""
+    if not parts:
+        return not names
+    if parts[0] == "**":
+        return _fits(names, parts[1:]) or (bool(names) and _fits(names[1:], parts))
+    return bool(names) and fnmatch.fnmatchcase(names[0], parts[0]) and _fits(names[1:], parts[1:])
 
 
 def is_folder(path: str) -> bool:
@@ -148,6 +173,7 @@ def look_into(folder: str) -> Folder:
         for name in files:
             if not name.startswith("."):
                 rollouts = _looks_like_rollouts(name) and not (cached and name.startswith("cache-"))
+                rollouts = rollouts and os.path.isfile(os.path.join(path, name))  # noqa: PTH113, PTH118 - and no pipe
                 (found.files if rollouts else found.left_out).append(os.path.join(path, name))  # noqa: PTH118
     found.files.sort()
     found.left_out.sort()

@@ -11,7 +11,7 @@ from tito_audit.printable import inert
 from tito_audit.reading.arrow import ArrowBatches, Batches, arrow, explained
 from tito_audit.reading.cells import Cells, RowView
 from tito_audit.reading.sources import Read, Record, Records
-from tito_audit.records import ValuelessError
+from tito_audit.records import ValuelessError, shown
 
 _BATCH_ROWS = 8192
 _BATCH_BYTES = 4 << 20
@@ -22,7 +22,8 @@ def table_records(obj: object, source: str) -> Records | None:
 
     Args:
         obj: ``pyarrow`` Table, RecordBatch, RecordBatchReader, StructArray or ChunkedArray of structs; a pandas or
-            polars DataFrame; ``datasets.Dataset``; or anything else that exports Arrow by its C interface.
+            polars DataFrame; ``datasets.Dataset``, with its own transform; or anything else that exports Arrow by its C
+            interface.
         source: Its name, for messages.
 
     Raises:
@@ -31,7 +32,8 @@ def table_records(obj: object, source: str) -> Records | None:
     if isinstance(obj, _class("pandas", "DataFrame")) and _holds_objects(obj):
         return _Frame(obj)
     if isinstance(obj, _class("datasets", "Dataset")):
-        return _Dataset(obj, source)
+        # A transform of the user's own makes other rows than Arrow holds.
+        return InMemory(obj, shown) if obj.format["type"] == "custom" else _Dataset(obj, source)
     if isinstance(obj, (_class("pyarrow", "ChunkedArray"), _class("pyarrow", "StructArray"))):
         return _Structs(obj, source)
     if hasattr(obj, "__arrow_c_stream__") or hasattr(obj, "__arrow_c_array__"):

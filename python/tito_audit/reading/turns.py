@@ -25,6 +25,8 @@ OTHER_ROLES = frozenset(
 """Roles whose text somebody else wrote. A role that is in neither set is judged by nothing."""
 INJECTABLE_ROLES = OTHER_ROLES - {"system", "developer", "prompt", "context"}
 """Roles whose text comes from outside, so that a control id in it is none of the template's."""
+OPENING_ROLES = frozenset({"user", "human"})
+"""Roles whose message begins a conversation; a template may write one of the system before it."""
 OUTSIDE = "outside"
 """Name of the owner of tokens that no span has."""
 

@@ -366,7 +366,7 @@ class _Page(NamedTuple):
             yield self._last("COULD NOT CHECK", "error", *_fewer(names, ", ", f"  {checked}"), *_fewer(short, ", "))
         elif not report.complete:
             rows = "the only row cannot" if s.rows == 1 else f"none of {s.rows:,} rows can"
-            yield self._last("COULD NOT CHECK", "error", f"{rows} be read")
+            yield self._last("COULD NOT CHECK", "error", f"{rows} be read" if s.rows else "no row was looked at")
         elif not reasons:
             yield self._last("OK", "good", *self._sound())
 
@@ -376,11 +376,12 @@ class _Page(NamedTuple):
         size = f"{counted(s.rows_checked, 'row')}, {counted(s.tokens, 'token')}"
         sound, more = f"nothing over the bar ({self.bar.fail_on})", ""
         if self.bar.fail_on == "realised" and s.realised_rows is None:  # must not read as if somebody had looked
-            sound, more = "every record is sound", " (what was trained is not compared)"
+            more = ", training not compared"
         elif self.bar.fail_on == "realised" and not s.realised_rows:
-            sound = "training ids equal sampled ids"
             if s.compared_rows < s.rows_checked:
-                sound, more = "every record is sound", f" ({counted(s.compared_rows, 'row')} compared with training)"
+                more = f", training compared in {counted(s.compared_rows, 'row')}"
+            else:
+                sound = "training ids equal sampled ids"
         exposure = f"; exposure {_rows(s.drift_rows, s.rows_checked)}" if s.drift_rows else ""
         yield from (f"{size}: {sound}{more}{exposure}", f"{size}: {sound}{more}", f"{size}: {sound}", size)
 

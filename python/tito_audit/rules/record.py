@@ -113,11 +113,12 @@ rows, 1 beyond it)
         name="fabricated-ids",
         severity="error",
         headline="a trained run of tokens is a placeholder that no sampler emits",
-        meaning="All tokens of a run of mask 1, two or more, are id 0, or padding, or have a logprob of exactly 0.0. A "
-        "token whose logprob is another number was sampled and is not meant.",
+        meaning="All tokens of a run of mask 1 are id 0 or padding, two or more of them, or have a logprob of exactly "
+        "0.0, three or more. A shorter run says nothing: a sampler may emit id 0, and be certain of a short answer and "
+        "its end. A token whose logprob is another number was sampled and is not meant.",
         why="The policy is trained on tokens that it never chose; with logprob 0.0 the importance ratio takes them for "
         "certain.",
-        how_it_arises="A generation that failed and was replaced by [0] or padding, a buffer that was never filled, "
+        how_it_arises="A generation that failed and was replaced by zeros or padding, a buffer that was never filled, "
         "tokens that the framework appended with a logprob of 0.0.",
         fix="Leave such rows out, or give the tokens mask 0, where the placeholder is made.",
         example=CONTROL
@@ -169,7 +170,8 @@ TITO011 duplicate-bos: two ids that begin a sequence stand at its start, at 0 an
         severity="warning",
         headline="the sampler stopped by itself, but no end id is trained",
         meaning="The finish reason says that the response ended by itself, and its last trained token is none of the "
-        "ids that end one (those of the record, or else of the tokenizer).",
+        "ids that end one (those of the record, or else of the tokenizer). The reason is that of the last turn: where "
+        "this is not trained, nothing is said.",
         why="The model is not trained to stop, and responses grow longer.",
         how_it_arises="An engine that returns no stop id, a stop string, a response that was stripped.",
         fix="Have the engine return the end id with the others. A stop string needs nothing.",
@@ -185,8 +187,9 @@ TITO012 missing-eos: the sampler stopped by itself, but the last trained token, 
         name="appended-eos",
         severity="error",
         headline="an end id that was not sampled is trained",
-        meaning="The response was cut short by its limit and yet its last trained token is an end id, or an end id "
-        "with mask 1 lies beyond the number of sampled tokens.",
+        meaning="The response was cut short by its limit and yet its last trained token is an end id, behind which the "
+        "row has nothing but padding and white space; or an end id with mask 1 lies beyond the number of sampled "
+        "tokens.",
         why="The policy is rewarded or punished for an end that it did not choose, with a logprob that nobody "
         "computed.",
         how_it_arises="A framework that appends the end id where the engine returned none.",
@@ -204,8 +207,8 @@ TITO013 appended-eos: an end id that was not sampled is trained after the sample
         severity="error",
         headline="padding has mask 1",
         meaning="An id that pads has mask 1, or the attention mask leaves out a token that the mask trains. Where the "
-        "same id also ends a response, the first of a run is the real end. A token with a logprob other than 0.0 was "
-        "sampled and is not meant.",
+        "same id also ends a response, it is the real end unless it stands right behind an id that ends or pads. A "
+        "token with a logprob other than 0.0 was sampled and is not meant.",
         why="The loss counts tokens that are not there, and longer padding weighs more.",
         how_it_arises="A mask that is padded with 1, or made from lengths of another batch; a padding id that equals "
         "the end id and is masked by position.",

@@ -79,7 +79,8 @@ TITO302 shared-character: 1 character whose bytes have several owners, from the 
         name="mask-shifted",
         severity="error",
         headline="the mask is shifted against the turns",
-        meaning="Laid on the ids, the mask is exactly that of the turns or roles, moved by one to three tokens.",
+        meaning="Laid on the ids, the mask is exactly that of the turns or roles, moved by one to three tokens. Turns "
+        "before the first trained one may be left out, and the control id right behind a turn may belong to it.",
         why="The first or last token of every turn is not trained, and one of somebody else is.",
         how_it_arises="A mask that marks the position before each target (labels shifted by one) read as one that "
         "marks the targets, or shifted twice; a begin-of-sequence id that was added after the mask was made.",
@@ -99,8 +100,8 @@ TITO303 mask-shifted: the whole mask lies 1 token before the turns; where it mar
         severity="error",
         headline="the mask contradicts the turns or roles",
         meaning="Tokens of a tool, a user or a template have mask 1, or tokens that the model sampled have mask 0. "
-        "What a template writes around a turn of the assistant may have mask 0, and so may turns before the first "
-        "trained one.",
+        "What a template writes around a turn of the assistant may have mask 0, and so may a beginning with an added "
+        "token (a header, a prefilled <think>), a turn that is only a header, and turns before the first trained one.",
         why="Text of others is trained as if the policy had chosen it, or what it did choose is not.",
         how_it_arises="An inverted mask, a mask from text search or from lengths of re-encoded pieces, a tool result "
         "that was appended to the buffer with mask 1.",
@@ -119,7 +120,8 @@ tokens that it sampled with mask 0, first at 2
         severity="warning",
         headline="control ids stand inside text of a tool or a user",
         meaning="A segment whose role is tool, user or environment holds ids of special tokens, apart from those that "
-        "a chat template puts around its text.",
+        "a chat template puts around its text: a header and an end, and before the first message of a user those of "
+        "the system.",
         why="Somebody else's text speaks with the authority of the template: it can end a turn and begin another.",
         how_it_arises="Tool output or user text was encoded with special tokens switched on.",
         fix="Encode untrusted text with special tokens as ordinary text.",
