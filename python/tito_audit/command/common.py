@@ -1,0 +1,93 @@
+"""What commands have in common: a tokenizer to load, a report to write, and how wide and with which exit code."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tito_audit.bar import Bar
+from tito_audit.command import console
+from tito_audit.command.configured import UncheckedError
+from tito_audit.command.exit_codes import EXIT_FAILED, EXIT_OK, EXIT_UNCHECKED
+from tito_audit.command.options import wants_color
+from tito_audit.errors import TitoError
+from tito_audit.printable import WIDTH
+from tito_audit.rendering.concise import concise_report
+from tito_audit.rendering.jsonl_report import jsonl_report
+from tito_audit.rendering.style import COLOUR, PLAIN
+from tito_audit.rendering.terminal import text_report, verdict_lines
+from tito_audit.report import Report
+from tito_audit.tokenizer import Tokenizer, load_tokenizer
+
+_NARROWEST = 60
+"""Terminal cells to draw in at least."""
+
+
+def terminal_width(*, to_terminal: bool) -> int:
+    """Cells of a line to draw in: those of the terminal, within reason."""
+    if not to_terminal or not (sys.stdout.isatty() or "COLUMNS" in os.environ):
+        return WIDTH
+    return max(shutil.get_terminal_size().columns, _NARROWEST)
+
+
+def load(values: Mapping[str, Any]) -> Tokenizer:
+    """Load the tokenizer that the options name; its warnings become lines on stderr.
+
+    Raises:
+        UncheckedError: It cannot be loaded.
+    """
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            tok = load_tokenizer(
+                values["tokenizer"], revision=values["revision"], ignore_dropout=values["ignore_dropout"]
+            )
+    except TitoError as error:
+        raise UncheckedError.of(error) from error
+    for warning in caught:
+        console.say(f"warning: {warning.message}")
+    return tok
+
+
+def exit_code(report: Report, bar: Bar, *, exit_zero: bool) -> int:
+    """Return what a report that is at its end comes to."""
+    if not report.complete:
+        return EXIT_UNCHECKED
+    return EXIT_FAILED if report.over_the_bar(bar) and not exit_zero else EXIT_OK
+
+
+def emit(report: Report, bar: Bar, values: Mapping[str, Any], *, width: int, options: Sequence[str] = ()) -> None:
+    """Write a report; where it is not text on stdout, how it ended goes to stderr.
+
+    Args:
+        report: The report.
+        bar: What must not be found.
+        values: Options of the command.
+        width: Cells of a line of text.
+        options: Options that a command which shows one of the rows needs too.
+
+    Raises:
+        UncheckedError: It cannot be written.
+    """
+    kind, output = values["output_format"], values["output"]
+    if kind == "json":
+        text = report.to_json(bar)
+    elif kind == "jsonl":
+        text = jsonl_report(report, bar)
+    elif kind == "concise":
+        text = concise_report(report)
+    else:
+        style = COLOUR if wants_color(values["color"], to_stdout=output is None) else PLAIN
+        text = text_report(report, bar=bar, quiet=values["quiet"], width=width, style=style, options=options)
+    try:
+        console.write_result(text, None if output is None else Path(output))
+    except OSError as error:
+        raise UncheckedError(console.unwritten(output, error.strerror or str(error))) from error
+    if output is not None or kind != "text":
+        for line in verdict_lines(report, bar):
+            console.say(line)

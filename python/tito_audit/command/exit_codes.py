@@ -1,0 +1,7 @@
+"""What the exit codes of the command are."""
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+EXIT_UNCHECKED = 2
+EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
