@@ -237,7 +237,7 @@ def test_padding_that_was_removed_and_is_trained() -> None:
     record = {"token_ids": [PAD, 1, 2, PAD], "attention_mask": [0, 1, 1, 0], "mask": [1, 0, 1, 1]}
     [finding] = record_findings(read(record), TOK)
     assert (finding.code, finding.positions, finding.token_start) == ("TITO014", (0, 3), None)
-    assert finding.message == "2 tokens of padding, at 0, 3 of the padded record, have mask 1"
+    assert finding.message == "padding has mask 1: 2 tokens, at 0, 3 of the padded record"
 
 
 def test_the_real_end_before_padding_that_is_the_same_id() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tito_audit.command.configured import Configured, Option, UncheckedError, said_again
-from tito_audit.command.exit_codes import EXIT_INTERRUPTED, EXIT_OK, EXIT_TERMINATED, EXIT_UNCHECKED
+from tito_audit.command.exit_codes import EXIT_INTERRUPTED, EXIT_OK, EXIT_SIGNAL, EXIT_UNCHECKED
 from tito_audit.command.options import (
     bar_options,
     color_option,
@@ -65,10 +65,9 @@ def main(args: Sequence[str] | None = None) -> int:
         for line in words.getvalue().splitlines():
             console.say(line)
         return EXIT_UNCHECKED
-    except Terminated:
-        return EXIT_TERMINATED
-    except (click.Abort, KeyboardInterrupt):
-        return EXIT_INTERRUPTED
+    except (click.Abort, KeyboardInterrupt) as error:
+        cause = error.__cause__ if isinstance(error, click.Abort) else error  # click makes one of the other
+        return EXIT_SIGNAL + cause.number if isinstance(cause, Terminated) else EXIT_INTERRUPTED
     except SystemExit:  # click leaves so where the reader of its help has gone
         return EXIT_OK
     except OSError as error:  # all files are read and written below; what is left is stdout

@@ -16,6 +16,7 @@ from tito_audit.auditing.row_findings import RowFinding, WorstRow
 from tito_audit.bar import Bar
 from tito_audit.errors import ReportError
 from tito_audit.printable import counted, inert
+from tito_audit.records import shown
 from tito_audit.rules import RULES, rule
 from tito_audit.whole_file import write_whole
 
@@ -170,6 +171,8 @@ class Report:
         """
         reports = (self, *others)
         for other in others:
+            if not isinstance(other, Report):
+                raise TypeError(f"{shown(other)} where a report is needed")
             if other.tokenizer[1:] != self.tokenizer[1:]:
                 raise ReportError(
                     f"reports of different tokenizers cannot be added up: {_named(self.tokenizer)} and "

@@ -36,7 +36,7 @@ def whole_file(path: Path) -> Iterator[Path]:
         finally:
             unfinished.unlink(missing_ok=True)
     except OSError as error:
-        if error.filename is None:  # a write to an open file fails without saying to which
+        if error.filename is None or str(error.filename).endswith(".part"):  # which is nobody's business
             error.filename = str(path)
         raise
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
@@ -16,6 +17,7 @@ from tito_audit.findings import Finding
 from tito_audit.reading.readers import Finished, NoTokenIdsError, RowReader, open_sources, rows_in_order
 from tito_audit.reading.row import Row
 from tito_audit.reading.rows import ReadOptions
+from tito_audit.records import shown
 from tito_audit.report import ColumnsFound, Note, Report, TokenizerInfo, Unchecked
 from tito_audit.tokenizer import Tokenizer
 
@@ -170,5 +172,5 @@ class Auditor:
 
 def _at_least(least: int, **options: int | None) -> None:
     for name, value in options.items():
-        if value is not None and value < least:
-            raise ValueError(f"{name}={value}: {least} or more is needed")
+        if value is not None and (type(value) is not int or not least <= value <= sys.maxsize):
+            raise ValueError(f"{name}={shown(value)}: an integer of {least} or more is needed")

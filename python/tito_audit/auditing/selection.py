@@ -26,12 +26,13 @@ class Selection:
 
     @classmethod
     def of(cls, select: Iterable[str] = (), ignore: Iterable[str] = ()) -> Selection:
-        """Read two lists of codes, names of rules, or beginnings of codes.
+        """Read two lists (or one text each) of codes, names of rules, or beginnings of codes.
 
         Raises:
             UnknownCodeError: One of them stands for no rule.
         """
-        return cls(select=tuple(map(_prefix, select)), ignore=tuple(map(_prefix, ignore)))
+        one = [[names] if isinstance(names, str) else names for names in (select, ignore)]
+        return cls(select=tuple(map(_prefix, one[0])), ignore=tuple(map(_prefix, one[1])))
 
     def takes(self, code: str) -> bool:
         """Whether findings of a code are reported."""

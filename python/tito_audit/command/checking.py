@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -21,10 +20,10 @@ from tito_audit.auditing.tally import TallyOptions
 from tito_audit.bar import Bar
 from tito_audit.check import pool_size
 from tito_audit.command import console
-from tito_audit.command.common import emit, exit_code, load, terminal_width
+from tito_audit.command.common import check_targets, emit, exit_code, load, terminal_width
 from tito_audit.command.configured import UncheckedError
-from tito_audit.command.console import is_open_as, say, unwritten
-from tito_audit.command.exit_codes import EXIT_INTERRUPTED, EXIT_OK, EXIT_TERMINATED, EXIT_UNCHECKED
+from tito_audit.command.console import say
+from tito_audit.command.exit_codes import EXIT_INTERRUPTED, EXIT_OK, EXIT_SIGNAL, EXIT_UNCHECKED
 from tito_audit.command.options import read_bar, read_options, split_codes
 from tito_audit.command.signals import Terminated
 from tito_audit.errors import TitoError
@@ -49,7 +48,12 @@ def checked(values: Mapping[str, Any], options: Sequence[str]) -> int:
     files, bar = values["files"], read_bar(values)
     reading = read_options(values, keep_origin=values["write_clean"] is not None)
     targets = {name: Path(values[name]) for name in _TARGETS if values[name] is not None}
-    _check_targets(targets, files, values["tokenizer"], values["baseline"])
+    inputs = {file: "an input" for pattern in files for file in expand(pattern)} if targets else {}
+    inputs |= {"/dev/stdin": "an input"} if "-" in files else {}
+    inputs |= {} if values["baseline"] is None else {values["baseline"]: "the baseline"}
+    folder = os.path.join(values["tokenizer"], "tokenizer.json")  # noqa: PTH118 - odd names
+    inputs |= dict.fromkeys((values["tokenizer"], folder), "the tokenizer")
+    check_targets(targets, inputs)
     tok = load(values)
     try:
         judging = _judging(values, tok)
@@ -112,9 +116,9 @@ def _audited(
         else:
             console.say(f"error: {message}")
         return EXIT_UNCHECKED
-    except Terminated:
+    except Terminated as error:
         console.say("terminated")
-        return EXIT_TERMINATED
+        return EXIT_SIGNAL + error.number
     except KeyboardInterrupt:
         console.say("interrupted")
         return EXIT_INTERRUPTED
@@ -153,31 +157,3 @@ def _run(auditor: Auditor, files: Sequence[str], sinks: Sequence[Sink], *, quiet
     total = None if None in sizes else sum(size for size in sizes if size is not None)
     with shown_progress(total) as progress:
         auditor.run(files, sinks=sinks, progress=progress)
-
-
-def _check_targets(targets: dict[str, Path], files: Sequence[str], tokenizer: str, baseline: str | None) -> None:
-    """Refuse, before anything is audited, a result that cannot be written, or would replace what is read."""
-    if not targets:
-        return
-    inputs = {file: "an input" for pattern in files for file in expand(pattern)}
-    inputs |= dict.fromkeys((tokenizer, os.path.join(tokenizer, "tokenizer.json")), "the tokenizer")  # noqa: PTH118
-    inputs |= {"/dev/stdin": "an input"} if "-" in files else {}
-    inputs |= {baseline: "the baseline"} if baseline is not None else {}
-    if any(path.is_file() and is_open_as(path, (1, 2)) for name, path in targets.items() if name != "output"):
-        raise UncheckedError("stdout and stderr are for the report: give every other result a file of its own")
-    for option, path in targets.items():
-        if not path.parent.is_dir():
-            raise UncheckedError(unwritten(path, f"there is no folder {path.parent}"))
-        if path.is_dir():
-            raise UncheckedError(unwritten(path, "it is a folder"))
-        for name, what in inputs.items():
-            with contextlib.suppress(OSError, ValueError):  # neither there, nor a name of a file
-                if path.is_file() and os.path.samefile(path, name):  # noqa: PTH121 - odd names
-                    raise UncheckedError(unwritten(path, f"it is {what}"))
-        twin = next(
-            (each for each in targets if each != option and os.path.realpath(targets[each]) == os.path.realpath(path)),
-            None,
-        )
-        if twin is not None:
-            options = " and ".join(f"--{each.replace('_', '-')}" for each in sorted((option, twin)))
-            raise UncheckedError(unwritten(path, f"it is both {options}"))

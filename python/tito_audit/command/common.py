@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 from tito_audit.bar import Bar
 from tito_audit.command import console
 from tito_audit.command.configured import UncheckedError
+from tito_audit.command.console import is_open_as, unwritten
 from tito_audit.command.exit_codes import EXIT_FAILED, EXIT_OK, EXIT_UNCHECKED
 from tito_audit.command.options import wants_color
 from tito_audit.errors import TitoError
@@ -91,3 +93,33 @@ def emit(report: Report, bar: Bar, values: Mapping[str, Any], *, width: int, opt
     if output is not None or kind != "text":
         for line in verdict_lines(report, bar):
             console.say(line)
+
+
+def check_targets(targets: Mapping[str, Path], inputs: Mapping[str, str]) -> None:
+    """Refuse, before anything is done, a result that cannot be written, or would replace what is read.
+
+    Args:
+        targets: Option to the file it names.
+        inputs: File that is read to what it is.
+
+    Raises:
+        UncheckedError: A result cannot have that name.
+    """
+    if any(path.is_file() and is_open_as(path, (1, 2)) for name, path in targets.items() if name != "output"):
+        raise UncheckedError("stdout and stderr are for the report: give every other result a file of its own")
+    for option, path in targets.items():
+        if not path.parent.is_dir():
+            raise UncheckedError(unwritten(path, f"there is no folder {path.parent}"))
+        if path.is_dir():
+            raise UncheckedError(unwritten(path, "it is a folder"))
+        for name, what in inputs.items():
+            with contextlib.suppress(OSError, ValueError):  # neither there, nor a name of a file
+                if path.is_file() and os.path.samefile(path, name):  # noqa: PTH121 - odd names
+                    raise UncheckedError(unwritten(path, f"it is {what}"))
+        twin = next(
+            (each for each in targets if each != option and os.path.realpath(targets[each]) == os.path.realpath(path)),
+            None,
+        )
+        if twin is not None:
+            options = " and ".join(f"--{each.replace('_', '-')}" for each in sorted((option, twin)))
+            raise UncheckedError(unwritten(path, f"it is both {options}"))

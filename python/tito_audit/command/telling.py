@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
 from tito_audit.auditing.one_row import one_row
 from tito_audit.command import console
-from tito_audit.command.common import emit, exit_code, load, terminal_width
+from tito_audit.command.common import check_targets, emit, exit_code, load, terminal_width
 from tito_audit.command.configured import UncheckedError
 from tito_audit.command.exit_codes import EXIT_OK
 from tito_audit.command.options import read_bar, read_options, wants_color
@@ -72,6 +73,8 @@ def merge_reports(values: Mapping[str, Any]) -> int:
         UncheckedError: One of them cannot be read, or they do not go together.
     """
     bar = read_bar(values)
+    if values["output"] is not None:
+        check_targets({"output": Path(values["output"])}, dict.fromkeys(values["reports"], "a report to add up"))
     try:
         first, *others = [Report.load(path) for path in values["reports"]]
         report = first.merge(*others)

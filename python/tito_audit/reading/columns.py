@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, fields, replace
 from enum import Enum
@@ -58,6 +59,7 @@ class _Absent(Enum):
 ABSENT: Final = _Absent.ABSENT
 """What `cell` returns where a record has no such column."""
 
+_PLAIN = re.compile(r"[\w.:/@+-]{1,64}")
 _SHOWN_NAMES = 24
 _SHOWN_CELLS = 60
 _INDEX_DIGITS = 9
@@ -280,9 +282,19 @@ def is_sequence(value: object) -> TypeGuard[Collection[Any]]:
     return bool(getattr(value, "ndim", 1))
 
 
-def listed(names: Iterable[str]) -> str:
-    """List the column names of a record for a message: printable, and cut where there are very many."""
-    shown = [clipped(inert(str(name)), _SHOWN_CELLS) for name in names]
+def listed(names: Iterable[str], *, redact: bool = False) -> str:
+    """List the column names of a record for a message: printable, and cut where there are very many.
+
+    Args:
+        names: The names.
+        redact: Give of what does not look like a name of a column only the length.
+    """
+    shown = [
+        f"<name of {len(name):,} characters>"
+        if redact and not _PLAIN.fullmatch(name)
+        else clipped(inert(name), _SHOWN_CELLS)
+        for name in map(str, names)
+    ]
     more = f" and {len(shown) - _SHOWN_NAMES} more" if len(shown) > _SHOWN_NAMES else ""
     return (", ".join(shown[:_SHOWN_NAMES]) or "none") + more
 

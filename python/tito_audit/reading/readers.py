@@ -273,7 +273,11 @@ class RowReader:
         """Give up a record that is waiting to be read: with the unreadable lines around it there are too many."""
         if isinstance(read.record, RecordError):
             return self._row(read)
-        return self._row(read._replace(record=ValuelessError(f"no token ids (found: {listed(read.record)})")))
+        return self._row(
+            read._replace(
+                record=ValuelessError(f"no token ids (found: {listed(read.record, redact=self._options.redact)})")
+            )
+        )
 
     def _hollow(self, record: Record | RecordError) -> Record | RecordError:
         """Keep of a record that cannot be read yet the names alone: it may be a megabyte of text."""
@@ -344,7 +348,7 @@ class RowReader:
             return SourceError(f"{where}: {none} a record; the first: {fault}")
         first = "the first " if undecided.hopeless else ""
         none = f"none of {first}{number:,} rows has" if number > 1 else "the only row lacks"
-        found = f"(columns found: {listed(undecided.names)})"
+        found = f"(columns found: {listed(undecided.names, redact=self._options.redact)})"
         lacking = [name for name in self._needed if name in self._not_seen]
         if lacking and find(self._options.columns, undecided.names) is not None:
             return SourceError(f"{where}: {none} the column {listed(lacking)} {found}; name one that there is")

@@ -211,7 +211,7 @@ class _Checks:
         """Padding under mask 1."""
         removed = self.row.trained_padding
         if removed:
-            message = f"{_tokens(removed)} of padding, at {_places(removed)} of the padded record, have mask 1"
+            message = f"padding has mask 1: {_tokens(removed)}, at {_places(removed)} of the padded record"
             yield Finding(code="TITO014", message=message, positions=removed)
         if self.mask is None or not self.at_pad.any():
             return
@@ -224,7 +224,7 @@ class _Checks:
         )
         places = np.flatnonzero(trained).tolist()
         if places:
-            yield _finding("TITO014", f"{_tokens(places)} of padding, at {_places(places)}, have mask 1", places)
+            yield _finding("TITO014", f"padding has mask 1: {_tokens(places)}, at {_places(places)}", places)
 
     def roles(self) -> Iterator[Finding]:
         """The mask beside turns and roles, and control ids inside text of others."""

@@ -394,7 +394,7 @@ class _Reading:
     def present(self, name: str) -> object:
         value = cell(self.record, name)
         if value is ABSENT:
-            raise no_column(name, self.record)
+            raise no_column(name, self.record, redact=self.options.redact)
         return value
 
 
@@ -408,9 +408,9 @@ def no_mask(name: str, what: str) -> RecordError:
     )
 
 
-def no_column(name: str, present: Iterable[str]) -> RecordError:
+def no_column(name: str, present: Iterable[str], *, redact: bool = False) -> RecordError:
     """Say that a record lacks a column, and which ones it has."""
-    return ValuelessError(f"no column {inert(name)} (found: {listed(present)})", column=name)
+    return ValuelessError(f"no column {inert(name)} (found: {listed(present, redact=redact)})", column=name)
 
 
 def _parts_hint(value: object, joined: Joined, scope: Scope) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from tito_audit.printable import counted
 from tito_audit.rendering.lanes import LABEL_CELLS, owner_letters
+from tito_audit.rendering.layout import wrapped
 from tito_audit.rendering.paint import role_of
 from tito_audit.rendering.style import PLAIN, Role, Style
 
@@ -54,7 +55,8 @@ def strip(check: Check, *, width: int, style: Style = PLAIN) -> Iterator[str]:
     if tokens > places:
         told.append(f"up to {counted(-(-tokens // places), 'token')} a column")
     if told:
-        yield style(f"  {'':<10}  {', '.join(told)}", "faint")
+        for line in wrapped(", ".join(told), width, first=" " * 14, rest=" " * 14):
+            yield style(line, "faint")
 
 
 def _owners(check: Check, owners: NDArray[np.uint8], edges: NDArray[np.int64], style: Style) -> str:

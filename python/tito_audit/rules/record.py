@@ -217,7 +217,7 @@ TITO013 appended-eos: an end id that was not sampled is trained after the sample
         + """\
 >>> record = {"token_ids": [1, 3, 3], "mask": [1, 1, 1], "pad_id": 3, "eos_ids": [3]}
 >>> print(tito.audit([record], tok).findings[0].finding)
-TITO014 trained-padding: 1 token of padding, at 2, have mask 1
+TITO014 trained-padding: padding has mask 1: 1 token, at 2
 """,
     ),
     Rule(
