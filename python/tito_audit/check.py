@@ -13,11 +13,8 @@ from tito_audit.batch import Batch
 from tito_audit.errors import DriftError, RecordError
 from tito_audit.printable import counted
 from tito_audit.ragged import ReadRows, aligned, to_rows
-from tito_audit.reading.logprobs import read_logprobs
-from tito_audit.reading.record_checks import record_findings
 from tito_audit.reading.row import Row, Twin
 from tito_audit.reading.sequence import Joined, join
-from tito_audit.reading.training import read_training, settled
 from tito_audit.reading.turns import holds_spans, owners_of, read_spans, sampled_of, to_turns
 from tito_audit.realised import Realised, compare_trained
 from tito_audit.records import Ids, ReadIds, at_least_one, shown, to_ids, to_mask, to_owners
@@ -107,6 +104,8 @@ def check(
         clean_up_tokenization_spaces=clean_up_tokenization_spaces,
     )
     names = context.owner_names or dict(enumerate(row.owner_names))
+    from tito_audit.reading.record_checks import record_findings  # noqa: PLC0415 - a batch needs none
+
     findings = tuple(record_findings(row, engine))
     return batch.row(0, replace(context, owner_names=names, findings=findings, realised=_realised(row, engine)))
 
@@ -290,6 +289,8 @@ def _row(
     elif turns is not None:
         row.turns = joined.read(turns, to_turns, column="turns", outside=-1)
     if logprobs is not None:
+        from tito_audit.reading.logprobs import read_logprobs  # noqa: PLC0415 - few rows have any
+
         read = read_logprobs(logprobs, joined, mask=row.mask)
         row.logprobs = read.values
         row.twins = (Twin("logprobs", read.disagreeing),) if read.disagreeing else ()
@@ -302,6 +303,8 @@ def _add_training(row: Row, train_ids: object, train_mask: object) -> None:
         if train_mask is not None:
             raise RecordError("train_mask: there are no train_ids that it could belong to", column="train_mask")
         return
+    from tito_audit.reading.training import read_training  # noqa: PLC0415 - few rows have any
+
     trained = to_ids(train_ids, column="train_ids")
     # As the sampled ids, the caller's array may change later.
     row.training = read_training(ReadIds(trained.ids.copy(), trained.overflow), train_mask, _joined(row), _train_mask)
@@ -319,6 +322,8 @@ def _realised(row: Row, tok: Tokenizer) -> Realised | None:
     """What the trainer scored beside what was sampled, None where nobody says."""
     if row.training is None:
         return None
+    from tito_audit.reading.training import settled  # noqa: PLC0415 - as above
+
     sampled = _joined(row)
     seen = settled(row.training, sampled, tok)
     return compare_trained(

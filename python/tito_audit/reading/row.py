@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from tito_audit.errors import RecordError
 from tito_audit.findings import Finding
 from tito_audit.printable import inert
-from tito_audit.reading.columns import Columns
-from tito_audit.reading.training import Training
 from tito_audit.reading.turns import OTHER_ROLES, OUTSIDE, SAMPLED_ROLES, TurnSpan
 from tito_audit.records import Ids, ValuelessError
 from tito_audit.rules import rule
+
+if TYPE_CHECKING:
+    from tito_audit.reading.columns import Columns
+    from tito_audit.reading.training import Training
 
 LIMITS = frozenset({"length", "max_tokens", "max_length", "max_new_tokens"})
 """Finish reasons of a response that was cut short."""
