@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import replace
+from itertools import takewhile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +68,11 @@ def _drawn(finding: Finding, check: Check, width: int) -> tuple[str, ...]:
     start, stop = finding.token_start, finding.token_stop
     if start is not None and finding.code == "TITO005":  # one finding for all ids of the row: the first is drawn
         stop = start + 1
-    for span in check.spans:
-        if (span.token_start, span.token_stop) == (start, stop):
+    if start is None:
+        return ()
+    first = bisect_left(check.spans, start, key=lambda span: span.token_start)  # a row may have a million spans
+    there = map(check.spans.__getitem__, range(first, len(check.spans)))
+    for span in takewhile(lambda span: span.token_start == start, there):
+        if span.token_stop == stop:
             return tuple(lanes(check, span, width=width).splitlines())
     return ()
