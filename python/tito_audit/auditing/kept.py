@@ -38,12 +38,19 @@ class Kept:
             return self.most - len(kept)
         return max(0, self._longest()[0] - len(kept))
 
-    def wants(self, code: str, place: Place) -> bool:
-        """Say whether a finding would be kept."""
+    def wants(self, code: str, place: Place, token_start: int | None = None) -> bool:
+        """Say whether a finding may be kept. It is not drawn yet, so one that begins where the last begins may be.
+
+        Args:
+            code: Its code.
+            place: Its row.
+            token_start: Its first token; None for one about no token, or where that is not known yet.
+        """
         kept = self._by_code.get(code, [])
         if self._count < self.most:
             return True
-        return bool(kept and place <= kept[-1][1].place) or (len(kept) + 1, code) < self._longest()
+        before = (*place, -1 if token_start is None else token_start)
+        return bool(kept and before <= kept[-1][0][:3]) or (len(kept) + 1, code) < self._longest()
 
     def add(self, found: RowFinding) -> None:
         """Take a finding up; the last of the code that has most then leaves, if there is no room for all."""

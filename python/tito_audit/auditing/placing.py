@@ -66,10 +66,10 @@ def _turn(finding: Finding, turns: NDArray[np.int32]) -> int | None:
 def _drawn(finding: Finding, check: Check, width: int) -> tuple[str, ...]:
     """Draw the span that a finding is about; nothing where it is about none."""
     start, stop = finding.token_start, finding.token_stop
-    if start is not None and finding.code == "TITO005":  # one finding for all ids of the row: the first is drawn
-        stop = start + 1
     if start is None:
         return ()
+    if finding.code == "TITO005":  # one finding for all ids of the row: the first is drawn
+        stop = start + 1
     first = bisect_left(check.spans, start, key=lambda span: span.token_start)  # a row may have a million spans
     there = map(check.spans.__getitem__, range(first, len(check.spans)))
     for span in takewhile(lambda span: span.token_start == start, there):

@@ -288,7 +288,7 @@ class Tally:
         check: Check | None = None,
         turns: NDArray[np.int32] | None = None,
     ) -> None:
-        if self._takes(finding.code) and self.kept.wants(finding.code, row.place):
+        if self._takes(finding.code) and self.kept.wants(finding.code, row.place, finding.token_start):
             width = self._options.width
             self.kept.add(placed(finding, row, column=column, check=check, turns=turns, width=width))
 
