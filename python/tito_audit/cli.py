@@ -18,6 +18,7 @@ from tito_audit.command.options import (
     bar_options,
     color_option,
     column_options,
+    model_vocab_option,
     reading_options,
     redact_option,
     tokenizer_options,
@@ -173,14 +174,7 @@ def cli() -> None:
     cls=Option,
     group="Report",
 )
-@click.option(
-    "--model-vocab-size",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Rows of the model's embedding; tells padded ids from impossible ones.",
-    cls=Option,
-    group="Audit",
-)
+@model_vocab_option
 @click.option(
     "--skip-special-tokens", is_flag=True, help="Also measure a pipeline that decodes so.", cls=Option, group="Audit"
 )
@@ -225,14 +219,7 @@ def check(**values: Any) -> int:  # noqa: ANN401 - an option each
     cls=Option,
     group="Report",
 )
-@click.option(
-    "--model-vocab-size",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Rows of the model's embedding.",
-    cls=Option,
-    group="Audit",
-)
+@model_vocab_option
 @redact_option
 @color_option
 def show(**values: Any) -> int:  # noqa: ANN401 - an option each

@@ -180,6 +180,15 @@ color_option = click.option(
     group="Report",
 )
 
+model_vocab_option = click.option(
+    "--model-vocab-size",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Rows of the model's embedding; tells padded ids from impossible ones.",
+    cls=Option,
+    group="Audit",
+)
+
 redact_option = click.option(
     "--redact",
     is_flag=True,
