@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, normalizers
 
 import tito_audit as tito
+from lines import write
 from tiny import byte_level, refusing, sentence_piece, straddler
 from tito_audit.audit import audit
 from tito_audit.auditing import groups
@@ -24,11 +25,6 @@ from tito_audit.reading.rows import ReadOptions
 
 B, T, A, X, AA, E = range(6)
 TINY = straddler()
-
-
-def write(path: Path, *records: Any) -> str:
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return str(path)
 
 
 def test_a_file_from_end_to_end(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tokenizers import Tokenizer, models
 
 import tito_audit as tito
-from tiny import bpe
+from lines import write
 from tito_audit import cli
 from tito_audit.auditing.auditor import Auditor
 from tito_audit.cli import main
@@ -21,18 +21,6 @@ B, T, A, X, AA, E = range(6)
 DRIFTS = {"token_ids": [B, T, A, A, X], "mask": [1, 0, 0, 1, 1]}
 CLEAN = {"token_ids": [X], "mask": [1]}
 BAD = {"token_ids": [1.5], "mask": [1]}
-
-
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
-    bpe(["b", "T", "a", "x", "aa"], [("a", "a")], special=["<e>"]).save(str(path))
-    return str(path)
-
-
-def write(path: Path, *records: Any) -> str:
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return str(path)
 
 
 def run(*args: str, **options: Any) -> subprocess.CompletedProcess[str]:

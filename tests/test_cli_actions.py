@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lines import write
 from tiny import bpe
 from tito_audit.cli import main
 from tito_audit.report import Report
@@ -28,18 +29,6 @@ BAD = {"id": "bad", "token_ids": [1.5], "mask": [1]}
 TRAINED = {"id": "trained", "token_ids": [A, A], "mask": [1, 1], "train_ids": [AA]}
 
 Capture = pytest.CaptureFixture[str]
-
-
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
-    bpe(["b", "T", "a", "x", "aa"], [("a", "a")], special=["<e>"]).save(str(path))
-    return str(path)
-
-
-def write(path: Path, *records: Any) -> str:
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return str(path)
 
 
 def check(capsys: Capture, *args: str) -> dict[str, Any]:
