@@ -6,6 +6,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use tito_audit::audit::{PipelineOptions, Row};
+use tito_audit::engine::Engine;
 use tito_audit::tokenizer::{LoadOptions, Tokenizer};
 use tokenizers::models::TrainerWrapper;
 use tokenizers::models::bpe::{BPE, BpeTrainer};
@@ -57,7 +58,9 @@ fn core(criterion: &mut Criterion) {
         // Turns of 64 tokens, so that there are owners to cross.
         let mask: Vec<u8> = (0..ids.len()).map(|position| u8::from(position / 64 % 2 == 1)).collect();
         let row = Row { ids, mask: Some(&mask), ..Row::default() };
-        let audit = || tokenizer.audit(&row, PipelineOptions::default()).expect("the reference takes any ids");
+        let audit = || {
+            tokenizer.audit(&row, PipelineOptions::default(), Engine::Reference).expect("the reference takes any ids")
+        };
         assert_eq!(audit().first_diff.is_some(), name == "audit drifting");
         group.throughput(Throughput::Elements(ids.len() as u64));
         group.bench_function(name, |bencher| bencher.iter(|| black_box(audit())));

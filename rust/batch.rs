@@ -1,6 +1,7 @@
 //! Many rows as ragged arrays.
 
 use crate::audit::{PipelineOptions, Row, RowAudit};
+use crate::engine::Engine;
 use crate::error::{Error, Result, guarded};
 use crate::pool;
 use crate::provenance::Provenance;
@@ -126,8 +127,14 @@ impl<'a> Batch<'a> {
         Ok(self)
     }
 
-    /// Judge every row, in order, over `threads` threads.
-    pub fn audit(&self, tokenizer: &Tokenizer, options: PipelineOptions, threads: usize) -> Vec<Result<RowAudit>> {
+    /// Judge every row, in order, over `threads` threads, with the engine that `engine` allows.
+    pub fn audit(
+        &self,
+        tokenizer: &Tokenizer,
+        options: PipelineOptions,
+        engine: Engine,
+        threads: usize,
+    ) -> Vec<Result<RowAudit>> {
         self.map(threads, |index| {
             let range = self.range(index);
             let ids = self.ids.row(tokenizer, range.clone());
@@ -140,7 +147,7 @@ impl<'a> Batch<'a> {
                 join: self.joins.and_then(|joins| usize::try_from(joins[index]).ok()).filter(|&join| join > 0),
                 lacks_context: self.row_start.is_some_and(|row_start| row_start[index]),
             };
-            tokenizer.audit(&row, options)
+            tokenizer.audit(&row, options, engine)
         })
     }
 

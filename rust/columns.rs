@@ -96,6 +96,8 @@ pub struct PipelineColumns {
 /// What a batch of rows became.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuditColumns {
+    /// Index into [`crate::engine::Answered::NAMES`]: which engine answered, no part of the verdict either.
+    pub engine: Vec<u8>,
     /// Whether the row drifts.
     pub drifted: Vec<bool>,
     /// Whether it does only because of spaces beside control tokens.
@@ -108,13 +110,13 @@ pub struct AuditColumns {
     pub first_diff: Vec<i64>,
     /// Bytes of D.
     pub n_bytes: Vec<i64>,
-    /// Bytes of text encoded to judge the row.
+    /// Bytes of text encoded to judge the row: the work it took, no part of the verdict.
     pub encoded_bytes: Vec<i64>,
     /// Re-encoded tokens with several owners but one mask value.
     pub n_owner_crossing: Vec<i64>,
     /// Characters with several owners.
     pub n_shared_chars: Vec<i64>,
-    /// The re-encoded ids.
+    /// The re-encoded ids of drifting rows; nothing for a clean one, whose own ids they are.
     pub reencoded: Ragged<u32>,
     /// Positions of ids outside the vocabulary.
     pub unknown: Ragged<i64>,
@@ -145,6 +147,7 @@ impl AuditColumns {
     }
 
     fn push(&mut self, row: &RowAudit) {
+        self.engine.push(row.engine.index());
         self.drifted.push(row.first_diff.is_some());
         self.artefact.push(row.artefact);
         self.located.push(row.located);

@@ -24,6 +24,12 @@ pub enum Error {
         /// The file's value.
         dropout: f32,
     },
+    /// The fast engine was asked for, and nothing proves that it answers as the reference does.
+    #[error("no fast engine is proven for this tokenizer: {reason}")]
+    NotProven {
+        /// What stands in the way.
+        reason: String,
+    },
     /// The reference refused or crashed on one row.
     #[error("the reference tokenizer failed on this row: {reason}")]
     Reference {

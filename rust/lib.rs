@@ -5,7 +5,7 @@
 //!
 //! Data flows one way: [`tokenizer`] loads a file; [`decode`] places the sampled tokens on D and [`reencode`] the
 //! re-encoded ones; [`align`] cuts both into drift spans; [`cause`] names why; [`provenance`] says whose bytes they are;
-//! [`audit`] does a row end to end, [`realised`] compares it with what was trained, and [`batch`] does many rows over
+//! [`engine`] says who may answer and [`audit`] does a row end to end, [`realised`] compares it with what was trained, and [`batch`] does many rows over
 //! threads that live no longer than the call.
 
 pub mod align;
@@ -17,6 +17,7 @@ pub mod columns;
 mod compose;
 pub mod decode;
 mod draft;
+pub mod engine;
 pub mod error;
 mod pool;
 pub mod provenance;

@@ -11,6 +11,7 @@ use crate::audit::{Flags, PipelineOptions};
 use crate::batch::{Batch, Ids};
 use crate::cause::Cause;
 use crate::columns::{AuditColumns, ProvenanceColumns, RealisedColumns};
+use crate::engine::{Answered, Engine};
 use crate::error::{Error, guarded};
 use crate::tokenizer::{LoadOptions, Tokenizer};
 
@@ -20,7 +21,7 @@ impl From<Error> for PyErr {
     fn from(error: Error) -> Self {
         match error {
             Error::Ragged(message) => PyValueError::new_err(message),
-            Error::Load { .. } | Error::Dropout { .. } | Error::Reference { .. } => {
+            Error::Load { .. } | Error::Dropout { .. } | Error::NotProven { .. } | Error::Reference { .. } => {
                 TokenizerError::new_err(error.to_string())
             }
         }
@@ -107,6 +108,21 @@ impl PyTokenizer {
         tokens
     }
 
+    #[getter]
+    fn fast(&self) -> bool {
+        self.not_fast().is_none()
+    }
+
+    #[getter]
+    fn not_fast(&self) -> Option<&str> {
+        self.0.proof().why_not()
+    }
+
+    #[getter]
+    fn demoted(&self) -> bool {
+        self.0.proof().is_refuted()
+    }
+
     fn token_bytes(&self, id: i64) -> Option<&[u8]> {
         self.0.surface(self.0.known(id))
     }
@@ -130,7 +146,7 @@ impl PyTokenizer {
 
     #[expect(clippy::too_many_arguments, reason = "the columns of a batch are the arguments")]
     #[pyo3(signature = (ids, offsets, *, mask=None, owners=None, joins=None, row_start=None, threads=1,
-                        skip_special_tokens=false, clean_up_tokenization_spaces=false))]
+                        skip_special_tokens=false, clean_up_tokenization_spaces=false, engine="auto"))]
     fn audit<'py>(
         &self,
         py: Python<'py>,
@@ -143,14 +159,17 @@ impl PyTokenizer {
         threads: usize,
         skip_special_tokens: bool,
         clean_up_tokenization_spaces: bool,
+        engine: &str,
     ) -> PyResult<Bound<'py, PyDict>> {
+        let engine = Engine::parse(engine)?;
+        engine.check(&self.0)?;
         let ids = IdArray::new(ids)?;
         let batch = Batch::new(ids.ids()?, offsets.as_slice()?)?
             .with_mask(slice(mask.as_ref())?)?
             .with_owners(slice(owners.as_ref())?)?
             .with_context(slice(joins.as_ref())?, slice(row_start.as_ref())?)?;
         let options = PipelineOptions { skip_special_tokens, clean_up_tokenization_spaces };
-        let columns = py.detach(|| AuditColumns::new(batch.audit(&self.0, options, threads), options));
+        let columns = py.detach(|| AuditColumns::new(batch.audit(&self.0, options, engine, threads), options));
         audit_dict(py, columns)
     }
 
@@ -202,6 +221,7 @@ impl Columns<'_> {
 
 fn audit_dict(py: Python<'_>, columns: AuditColumns) -> PyResult<Bound<'_, PyDict>> {
     let dict = Columns(PyDict::new(py));
+    dict.set("engine", columns.engine)?;
     dict.set("drifted", columns.drifted)?;
     dict.set("artefact", columns.artefact)?;
     dict.set("located", columns.located)?;
@@ -290,6 +310,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("TOKENIZERS_VERSION", crate::TOKENIZERS_VERSION)?;
     module.add("DEBUG_BUILD", cfg!(debug_assertions))?;
     module.add("CAUSES", pyo3::types::PyTuple::new(module.py(), Cause::ALL.map(Cause::code))?)?;
+    module.add("ENGINES", pyo3::types::PyTuple::new(module.py(), Answered::NAMES)?)?;
     module.add("FLAGS", pyo3::types::PyTuple::new(module.py(), Flags::NAMES)?)?;
     module.add_class::<PyTokenizer>()
 }

@@ -9,6 +9,7 @@ use tokenizers::{AddedToken, Model, ModelWrapper, NormalizedString, Normalizer};
 
 use crate::compose::{self, Form};
 use crate::decode::{DecodeTrace, Decoder};
+use crate::engine::Proof;
 use crate::error::{Error, Result, guarded};
 use crate::sources::Prefixes;
 
@@ -58,6 +59,7 @@ pub struct Tokenizer {
     unicode_form: Option<Form>,
     /// The BPE without its whole-word rule, where it has one.
     pure_merges: Option<ModelWrapper>,
+    proof: Proof,
     changed: Vec<&'static str>,
 }
 
@@ -94,6 +96,7 @@ impl Tokenizer {
             unicode_form: serde_json::to_value(reference.get_normalizer()).ok().as_ref().and_then(compose::form_of),
             pure_merges: pure_merges(reference.get_model()),
             outside: (0..=u32::MAX).rev().find(|id| !vocab.contains_key(id)).unwrap_or_default(),
+            proof: Proof::Missing("its kind is not covered yet".to_owned()),
             decoder,
             vocab,
             changed,
@@ -113,6 +116,11 @@ impl Tokenizer {
     /// The Unicode form that the normalizer gives a text, if any.
     pub(crate) fn unicode_form(&self) -> Option<Form> {
         self.unicode_form
+    }
+
+    /// Whether the fast engine may answer.
+    pub fn proof(&self) -> &Proof {
+        &self.proof
     }
 
     /// Number of ids, added tokens included.

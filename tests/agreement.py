@@ -139,7 +139,10 @@ def core_straddling(batch: tito.Batch, index: int) -> list[Straddle]:
 def _verdict(row: Row, batch: tito.Batch, index: int) -> Iterator[Found]:
     columns = batch.columns
     yield from equal("errors", batch.errors.get(index), None)
-    yield from equal("reencoded_ids", cut(columns, "reencoded_ids", "reencoded_offsets", index), row.reencoded)
+    start, stop = batch.reencoded_offsets[index : index + 2]
+    yield from equal("reencoded_ids", batch.reencoded_ids[start:stop].tolist(), row.reencoded)
+    drifting = row.reencoded if row.drifted else []
+    yield from equal("its column", cut(columns, "reencoded_ids", "reencoded_offsets", index), drifting)
     yield from equal("drifted", bool(batch.drifted[index]), row.drifted)
     yield from equal("silent", bool(batch.silent[index]), row.drifted and len(row.ids) == len(row.reencoded))
     yield from equal("first_diff", int(batch.first_diff[index]), row.first_diff)
@@ -147,7 +150,7 @@ def _verdict(row: Row, batch: tito.Batch, index: int) -> Iterator[Found]:
     yield from equal("unknown", cut(columns, "unknown_positions", "unknown_offsets", index), row.unknown)
     yield from equal("n_bytes", int(columns["n_bytes"][index]), len(row.text.encode()))
     yield from equal("n_tokens", int(batch.n_tokens[index]), len(row.ids))
-    if not row.drifted:
+    if not row.drifted and _core.ENGINES[batch.engine[index]] == "reference":
         yield from equal("encoded_bytes of a clean row", int(columns["encoded_bytes"][index]), len(row.text.encode()))
     if row.decoded is not None:
         yield from equal("invalid_utf8", bool(batch.invalid_utf8[index]), row.decoded.invalid_utf8)

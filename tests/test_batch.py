@@ -1,10 +1,14 @@
 import pickle
+from itertools import accumulate
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tito_audit as tito
 from tiny import straddler
+from tito_audit.results import ENGINES
 
 TOK = straddler()
 
@@ -72,3 +76,17 @@ def test_repr(batch: tito.Batch) -> None:
 def test_batch_crosses_processes(batch: tito.Batch) -> None:
     again = pickle.loads(pickle.dumps(batch))  # noqa: S301 - our own bytes
     assert [str(r) for r in again] == [str(r) for r in batch]
+
+
+@given(st.lists(st.lists(st.integers(0, 5) | st.sampled_from([-1, 99, 2**40, 2**70]), max_size=6), max_size=6))
+def test_reencoded_ids_of_all_rows_are_those_of_each(rows: list[list[int]]) -> None:
+    batch = tito.check_batch(rows, TOK)
+    each = [TOK.encode(TOK.decode(row)).tolist() for row in rows]
+    assert batch.n_reencoded.tolist() == list(map(len, each))
+    assert batch.reencoded_offsets.tolist() == [0, *accumulate(map(len, each))]
+    assert batch.reencoded_ids.tolist() == [id_ for row in each for id_ in row]
+    assert [check.reencoded_ids.tolist() for check in batch] == each
+    # The core gives those of drifting rows only.
+    drifting = [again for again, drifts in zip(each, batch.drifted, strict=True) if drifts]
+    assert batch.columns["reencoded_ids"].tolist() == [id_ for row in drifting for id_ in row]
+    assert set(batch.engine.tolist()) <= {ENGINES.index("reference"), ENGINES.index("fast")}

@@ -4,7 +4,7 @@ Rows arrive as ragged arrays: ``ids`` holds all rows end to end and row ``i`` is
 Answers leave as columns. Nothing here formats text for people; that is the package's part.
 """
 
-from typing import TypeAlias, TypedDict, final
+from typing import Literal, TypeAlias, TypedDict, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,13 @@ DEBUG_BUILD: bool
 """True where the core was built without optimisation (an order of magnitude slower)."""
 CAUSES: tuple[str, ...]
 """Codes of the causes (``"TITO005"``, ``"TITO204"``, ...) in order of precedence; ``span_cause`` indexes it."""
+ENGINES: tuple[str, ...]
+"""Names of the engines that answer, ``("reference", "fast")``; the column ``engine`` indexes it."""
 FLAGS: tuple[str, ...]
 """Names of the span flags, lowest bit first; ``span_flags`` is their bit set."""
+
+Engine: TypeAlias = Literal["auto", "fast", "reference"]
+"""Which engine may answer: the fast one where it is proven, the same but refused where it is not, or the reference."""
 
 Ids: TypeAlias = NDArray[np.int64] | NDArray[np.int32] | NDArray[np.uint32]
 
@@ -25,6 +30,8 @@ class AuditColumns(TypedDict):
     """What `Tokenizer.audit` returns: one set of arrays per row, per span and per straddling token."""
 
     # one entry per row
+    engine: NDArray[np.uint8]
+    """Index into `ENGINES`: which one answered. No part of the verdict."""
     drifted: NDArray[np.bool_]
     artefact: NDArray[np.bool_]
     located: NDArray[np.bool_]
@@ -35,10 +42,13 @@ class AuditColumns(TypedDict):
     n_bytes: NDArray[np.int64]
     """Length of D, the decoded text, in UTF-8 bytes."""
     encoded_bytes: NDArray[np.int64]
-    """Bytes of text encoded to judge the row: ``n_bytes`` for a clean row, up to three times that to explain drift."""
+    """Bytes of text that were encoded to judge the row: the work it took, no part of the verdict.
+
+    By the reference ``n_bytes`` for a clean row, and up to three times that to explain drift.
+    """
     n_owner_crossing: NDArray[np.int64]
     n_shared_chars: NDArray[np.int64]
-    # ragged: re-encoded ids of every row
+    # ragged: re-encoded ids of the drifting rows; nothing for a clean row, whose own ids they are
     reencoded_ids: NDArray[np.uint32]
     reencoded_offsets: NDArray[np.int64]
     # ragged: positions of ids outside the vocabulary
@@ -152,6 +162,15 @@ class Tokenizer:
     @property
     def added_tokens(self) -> list[tuple[int, str, bool]]:
         """``(id, content, special)`` of every added token, by id."""
+    @property
+    def fast(self) -> bool:
+        """Whether a fast engine is proven to answer as the reference does."""
+    @property
+    def not_fast(self) -> str | None:
+        """Why none is, None where one is."""
+    @property
+    def demoted(self) -> bool:
+        """Whether the self-test at load took the fast engine away: ``not_fast`` has what it found."""
     def token_bytes(self, id: int) -> bytes | None:
         """Bytes that the id stands for by itself (a space for a `▁` that means one), or None outside the vocabulary."""
     def decode(self, ids: Ids, *, skip_special_tokens: bool = False, clean_up_tokenization_spaces: bool = False) -> str:
@@ -170,6 +189,7 @@ class Tokenizer:
         threads: int = 1,
         skip_special_tokens: bool = False,
         clean_up_tokenization_spaces: bool = False,
+        engine: Engine = "auto",
     ) -> AuditColumns:
         """Judge every row; the GIL is released.
 
@@ -177,7 +197,8 @@ class Tokenizer:
         (-1: no join); ``row_start[i]`` says that the row lacks its context. The last two set the span flags
         ``at_segment_join`` and ``at_row_start``. A set pipeline option fills the ``pipeline_*`` columns.
 
-        Raises `ValueError` where ``offsets`` do not tile ``ids`` or an array has another length.
+        Raises `ValueError` where ``offsets`` do not tile ``ids`` or an array has another length, and
+        `tito_audit.errors.TokenizerError` where ``engine`` is ``"fast"`` and none is proven.
         """
     def provenance(
         self,

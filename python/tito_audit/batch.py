@@ -96,7 +96,10 @@ class Batch:
     @lazy
     def n_reencoded(self) -> NDArray[np.int64]:
         """Per row: number of re-encoded tokens."""
-        return np.diff(self.columns["reencoded_offsets"])
+        # The core gives them for drifting rows only: a clean row's are its ids, a failed row has none.
+        lengths = np.where(self.drifted, np.diff(self.columns["reencoded_offsets"]), self.n_tokens)
+        lengths[list(self.errors)] = 0
+        return lengths
 
     @lazy
     def n_spans(self) -> NDArray[np.int64]:
@@ -119,14 +122,28 @@ class Batch:
         return self.columns["n_shared_chars"]
 
     @property
-    def reencoded_ids(self) -> NDArray[np.uint32]:
-        """Re-encoded ids of all rows, end to end."""
-        return self.columns["reencoded_ids"]
+    def engine(self) -> NDArray[np.uint8]:
+        """Per row: which engine answered, an index into `tito_audit.results.ENGINES`."""
+        return self.columns["engine"]
 
-    @property
+    @lazy
+    def reencoded_ids(self) -> NDArray[np.uint32]:
+        """Re-encoded ids of all rows, end to end; those of a clean row are its ids."""
+        # Ids of a clean row are all in the vocabulary, so they fit.
+        drifted = self.drifted
+        if not drifted.any() and not self.errors:
+            return self.ids.astype(np.uint32, copy=False)
+        clean = ~drifted
+        clean[list(self.errors)] = False
+        ids = np.empty(int(self.reencoded_offsets[-1]), dtype=np.uint32)
+        ids[np.repeat(clean, self.n_reencoded)] = self.ids[np.repeat(clean, self.n_tokens)]
+        ids[np.repeat(drifted, self.n_reencoded)] = self.columns["reencoded_ids"]
+        return ids
+
+    @lazy
     def reencoded_offsets(self) -> NDArray[np.int64]:
         """Offsets into `reencoded_ids`, shape ``(rows + 1,)``."""
-        return self.columns["reencoded_offsets"]
+        return np.concatenate([[0], np.cumsum(self.n_reencoded)])
 
     @lazy
     def errors(self) -> dict[int, str]:

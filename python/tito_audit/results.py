@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 CAUSES: tuple[str, ...] = tuple(rule(code).name for code in _core.CAUSES)
 """Names of the causes in order of precedence, such as ``"merge"``; ``span_cause`` indexes it."""
+ENGINES: tuple[str, ...] = (*_core.ENGINES, "python")
+"""Names of the engines, as the column ``engine`` numbers them; the last is an object of Python, judging itself."""
 NO_CAUSE = 255
 """In ``pipeline_cause``: the row is clean."""
 _ROLES = frozenset({"assistant", "developer", "environment", "function", "model", "prompt", "system", "tool", "user"})
@@ -254,8 +256,15 @@ class Check:
         return self._batch.owners is not None
 
     @property
+    def engine(self) -> str:
+        """Which engine answered: ``"reference"``, ``"fast"`` (proven to answer the same) or ``"python"``."""
+        return ENGINES[int(self._columns["engine"][self._row])]
+
+    @lazy
     def reencoded_ids(self) -> NDArray[np.uint32]:
         """encode(decode(ids)), shape ``(tokens,)``."""
+        if not self.drifted:
+            return self.token_ids.astype(np.uint32, copy=False)
         start, stop = self._range(self._columns["reencoded_offsets"])
         return self._columns["reencoded_ids"][start:stop]
 

@@ -111,7 +111,7 @@ def rewrites_of(batch: Batch) -> list[Rewrite]:
     """Return the rewrite of each drift span of a batch."""
     columns = batch.columns
     row = np.repeat(np.arange(len(batch)), batch.n_spans)
-    first, first_reencoded = batch.offsets[row], batch.reencoded_offsets[row]
+    first, first_reencoded = batch.offsets[row], columns["reencoded_offsets"][row]
     places = zip(
         columns["span_cause"].tolist(),
         (first + columns["span_token_start"]).tolist(),
@@ -121,7 +121,7 @@ def rewrites_of(batch: Batch) -> list[Rewrite]:
         strict=True,
     )
     return [
-        Rewrite(_core.CAUSES[cause], _side(batch.ids[a:b]), _side(batch.reencoded_ids[c:d]))
+        Rewrite(_core.CAUSES[cause], _side(batch.ids[a:b]), _side(columns["reencoded_ids"][c:d]))
         for cause, a, b, c, d in places
     ]
 

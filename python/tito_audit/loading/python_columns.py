@@ -23,6 +23,8 @@ _UNKNOWN_ID = _core.CAUSES.index("TITO005")
 _SPECIAL_SKIPPED = _core.CAUSES.index("TITO205")
 _MERGE = _core.CAUSES.index("TITO101")
 _NO_CAUSE = 255
+_ENGINE = len(_core.ENGINES)
+"""This engine in the column ``engine``, after those of the core."""
 _AT_SEGMENT_JOIN = 1 << _core.FLAGS.index("at_segment_join")
 _AT_ROW_START = 1 << _core.FLAGS.index("at_row_start")
 
@@ -215,7 +217,9 @@ def _row_columns(rows: list[Row]) -> dict[str, object]:
         return np.array([value(row) for row in rows], dtype=dtype)
 
     nothing = np.zeros(len(rows), dtype=np.int64)
+    drifting = [row.reencoded if row.difference else [] for row in rows]
     return {
+        "engine": np.full(len(rows), _ENGINE, dtype=np.uint8),
         "drifted": each(lambda row: row.difference is not None, np.bool_),
         "artefact": each(lambda row: row.artefact, np.bool_),
         "located": each(lambda row: row.difference is None, np.bool_),
@@ -225,8 +229,8 @@ def _row_columns(rows: list[Row]) -> dict[str, object]:
         "encoded_bytes": each(lambda row: row.encoded_bytes, np.int64),
         "n_owner_crossing": nothing,
         "n_shared_chars": nothing.copy(),
-        "reencoded_ids": np.array([id_ for row in rows for id_ in row.reencoded], dtype=np.uint32),
-        "reencoded_offsets": _offsets([len(row.reencoded) for row in rows]),
+        "reencoded_ids": np.array([id_ for ids in drifting for id_ in ids], dtype=np.uint32),
+        "reencoded_offsets": _offsets(list(map(len, drifting))),
         "unknown_positions": np.array([place for row in rows for place in row.unknown], dtype=np.int64),
         "unknown_offsets": _offsets([len(row.unknown) for row in rows]),
     }

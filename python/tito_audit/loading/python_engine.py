@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tito_audit._core import AuditColumns, ProvenanceColumns, RealisedColumns
+    from tito_audit._core import AuditColumns, Engine, ProvenanceColumns, RealisedColumns
     from tito_audit.records import Ids
 
 
@@ -118,6 +118,7 @@ class PythonEngine:
         threads: int = 1,  # noqa: ARG002 - an object of Python is asked by one
         skip_special_tokens: bool = False,
         clean_up_tokenization_spaces: bool = False,
+        engine: Engine = "auto",  # noqa: ARG002 - there is no other
     ) -> AuditColumns:
         """Judge every row; arguments and columns as in `_core.Tokenizer.audit`.
 

@@ -1,0 +1,122 @@
+//! Which engine may answer a row, which one did, and whether a fast one is proven for a tokenizer.
+
+use crate::error::{Error, Result};
+use crate::tokenizer::Tokenizer;
+
+/// Which engine may answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Engine {
+    /// The fast engine where it is proven, for the tokenizer and for the row; else the reference.
+    #[default]
+    Auto,
+    /// As [`Engine::Auto`], but a tokenizer without a proven fast engine is refused.
+    Fast,
+    /// The reference, always.
+    Reference,
+}
+
+impl Engine {
+    /// Every choice, as it is asked for by name.
+    pub const ALL: [(&'static str, Self); 3] =
+        [("auto", Self::Auto), ("fast", Self::Fast), ("reference", Self::Reference)];
+
+    /// The choice of this name.
+    ///
+    /// # Errors
+    /// [`Error::Ragged`] for another name.
+    pub fn parse(name: &str) -> Result<Self> {
+        let choice = Self::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, engine)| engine);
+        choice.ok_or_else(|| Error::Ragged(format!("engine {name:?} is none of auto, fast and reference")))
+    }
+
+    /// Refuse [`Engine::Fast`] for a tokenizer without a proven fast engine.
+    ///
+    /// # Errors
+    /// [`Error::NotProven`] with the reason.
+    pub fn check(self, tokenizer: &Tokenizer) -> Result<()> {
+        match (self, tokenizer.proof().why_not()) {
+            (Self::Fast, Some(reason)) => Err(Error::NotProven { reason: reason.to_owned() }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Which engine answered a row.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Answered {
+    /// The reference: the row was decoded and encoded.
+    #[default]
+    Reference,
+    /// The fast engine, by proof.
+    Fast,
+}
+
+impl Answered {
+    /// Their names in the order of [`Answered::index`].
+    pub const NAMES: [&'static str; 2] = ["reference", "fast"];
+
+    /// The number that stands for it in columns.
+    pub fn index(self) -> u8 {
+        match self {
+            Self::Reference => 0,
+            Self::Fast => 1,
+        }
+    }
+}
+
+/// Whether the fast engine's answers are proven to be the reference's, for one tokenizer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Proof {
+    /// They are.
+    Proven,
+    /// Its kind is not covered, for this reason.
+    Missing(String),
+    /// Its kind is covered, and yet the self-test at load found a difference: this one.
+    Refuted(String),
+}
+
+impl Proof {
+    /// Why the fast engine may not answer; `None` where it may.
+    pub fn why_not(&self) -> Option<&str> {
+        match self {
+            Self::Proven => None,
+            Self::Missing(reason) | Self::Refuted(reason) => Some(reason),
+        }
+    }
+
+    /// Whether the self-test at load took the fast engine away.
+    pub fn is_refuted(&self) -> bool {
+        matches!(self, Self::Refuted(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_choice_is_found_by_its_name_and_no_other() {
+        for (name, engine) in Engine::ALL {
+            assert_eq!(Engine::parse(name).ok(), Some(engine));
+        }
+        let refused = Engine::parse("Fast").map_err(|error| error.to_string());
+        assert_eq!(refused, Err("engine \"Fast\" is none of auto, fast and reference".to_owned()));
+        assert_eq!(Engine::parse("auto").ok(), Some(Engine::default()));
+    }
+
+    #[test]
+    fn an_answer_names_itself() {
+        for answered in [Answered::Reference, Answered::Fast] {
+            let name = Answered::NAMES[usize::from(answered.index())];
+            assert_eq!(name, format!("{answered:?}").to_lowercase());
+        }
+    }
+
+    #[test]
+    fn only_a_missing_proof_has_a_reason() {
+        assert_eq!(Proof::Proven.why_not(), None);
+        assert_eq!(Proof::Missing("a Unigram".to_owned()).why_not(), Some("a Unigram"));
+        assert!(Proof::Refuted(String::new()).is_refuted());
+        assert!(!Proof::Missing(String::new()).is_refuted());
+    }
+}
