@@ -71,7 +71,7 @@ $(VENV)/.created:
 	@touch $@
 
 # Editable, with the release profile: changes in python/ need no new build, changes in rust/ do.
-$(VENV)/.installed: $(VENV)/.created pyproject.toml Cargo.toml $(wildcard Cargo.lock rust/*.rs)
+$(VENV)/.installed: $(VENV)/.created pyproject.toml Cargo.toml $(wildcard Cargo.lock rust/*.rs rust/*/*.rs)
 	@echo "building the package (the first time takes a few minutes)"
 	$(PIP) install --editable .
 	@touch $@

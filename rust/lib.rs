@@ -24,6 +24,7 @@ pub mod provenance;
 pub mod realised;
 pub mod reencode;
 mod sources;
+pub mod split;
 pub mod tokenizer;
 
 #[cfg(feature = "python")]
