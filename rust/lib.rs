@@ -19,6 +19,7 @@ pub mod decode;
 mod draft;
 pub mod engine;
 pub mod error;
+pub mod pairs;
 mod pool;
 pub mod provenance;
 pub mod realised;
