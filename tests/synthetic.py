@@ -127,6 +127,8 @@ class Made:
             "rows": len(self.checks) + len(self.extra),
             "rows_checked": len(self.checks),
             "rows_skipped": len(self.extra),
+            "rows_by_engine": {"fast": len(self.checks)},
+            "rechecked": min(1, len(self.checks)),
             "tokens": sum(len(check.token_ids) for check in self.checks),
             "trainable_tokens": sum(_trained(check) for check in self.checks),
             "drift_rows": sum(check.drifted for check in self.checks),
@@ -163,7 +165,7 @@ class Made:
             if check.drifted
         ]
         whole: dict[str, Any] = {
-            "tokenizer": TokenizerInfo(self.tokenizer, "0" * 64, len(VOCAB) + 1, (), "reference"),
+            "tokenizer": TokenizerInfo(self.tokenizer, "0" * 64, len(VOCAB) + 1, (), "fast", None),
             "statistics": statistics,
             "findings": tuple(found),
             "worst": tuple(worst),

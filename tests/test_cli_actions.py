@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tito_audit as tito
 from lines import write
 from tiny import bpe
 from tito_audit.cli import main
@@ -122,7 +123,7 @@ def test_every_row_is_written(tokenizer: str, tmp_path: Path) -> None:
         "drift_tokens": 2,
         "drift_trainable_tokens": 1,
         "codes": ["TITO101", "TITO301"],
-        "engine": "reference",
+        "engine": tito.load_tokenizer(tokenizer).engine,
     }
     assert rows[1]["tokens"] is None
     assert (rows[3]["realised"], rows[3]["realised_kind"]) == (True, "retokenized")

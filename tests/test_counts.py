@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tito_audit as tito
+from fast import made_fast
 from tiny import byte_level, refusing, sentence_piece, straddler
 from tito_audit.auditing.batch_counts import DriftRows, add_batch, drift_rows, occurrences, turns_of_mask
 from tito_audit.auditing.counts import LAST_TURN, CodeCount, Statistics, TurnCount
@@ -19,6 +20,7 @@ TOKENIZERS: dict[str, tito.Tokenizer] = {
     "byte_level": byte_level(),
     "sentence_piece": sentence_piece(),
     "refusing": refusing(),
+    "mixed": made_fast(straddler(), slow=lambda row: row % 3 == 1)[0],
 }
 
 
@@ -71,13 +73,12 @@ def no_span(batch: tito.Batch) -> np.ndarray[Any, np.dtype[np.bool_]]:
 
 def added(batch: tito.Batch, turns: Any, to: Statistics | None = None) -> Statistics:
     statistics = to or Statistics()
-    add_batch(statistics, batch, turns, nothing_accepted(batch), engine="reference")
+    add_batch(statistics, batch, turns, nothing_accepted(batch))
     return statistics
 
 
 def by_hand(of: dict[str, Any], batch: tito.Batch, turns: Any) -> Statistics:  # noqa: C901 - one count after the other
     s = Statistics(rows=len(batch), rows_skipped=len(batch.errors), rows_checked=len(batch) - len(batch.errors))
-    s.rows_by_engine["reference"] = s.rows_checked
     if batch.mask is not None:
         s.trainable_tokens = s.drift_trainable_tokens = s.straddling_tokens = 0
     if batch.mask is not None or batch.owners is not None:
@@ -88,6 +89,7 @@ def by_hand(of: dict[str, Any], batch: tito.Batch, turns: Any) -> Statistics:  #
         if index in batch.errors:
             continue
         r = batch[index]
+        s.rows_by_engine[r.engine] = s.rows_by_engine.get(r.engine, 0) + 1
         mask = None if r.mask is None else r.mask.tolist()
         start = batch.offsets[index]
         row_turns = None if turns is None else turns[start : batch.offsets[index + 1]].tolist()

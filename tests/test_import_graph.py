@@ -24,7 +24,7 @@ MODULES = {_name(path): path for path in PACKAGE.rglob("*.py")}
 # for all modules of a package that are not named elsewhere.
 LAYERS = (
     {"errors", "lazy", "printable", "uninterrupted", "whole_file", "rules", "rules.*", "_core"},
-    {"ragged", "records", "signal", "native", "schema", "tokenizer", "loading", "loading.*"},
+    {"ragged", "records", "signal", "native", "schema", "tokenizer", "loading", "loading.*", "asked", "recheck"},
     {"rendering", "rendering.style", "rendering.layout", "rendering.paint"},
     {"reading.ahead", "reading.cells", "reading.columns", "reading.magic", "reading.padding", "reading.sequence"}
     | {"reading.shape"},

@@ -29,12 +29,13 @@ def test_the_json_report_has_the_promised_fields() -> None:
     made = json.loads(report(DRIFTS, BAD).to_json())
     assert made["success"] is False
     assert made["over_the_bar"] == ["TITO001 unreadable-record in 1 row"]
-    assert set(made["tokenizer"]) == {"source", "sha256", "vocab_size", "changed", "engine"}
+    assert set(made["tokenizer"]) == {"source", "sha256", "vocab_size", "changed", "engine", "not_fast"}
     assert made["statistics"] == {
         "rows": 2,
         "rows_checked": 1,
         "rows_skipped": 1,
-        "rows_by_engine": {"reference": 1},
+        "rows_by_engine": {made["tokenizer"]["engine"]: 1},
+        "rechecked": int(made["tokenizer"]["engine"] == "fast"),
         "tokens": 3,
         "trainable_tokens": 2,
         "drift_rows": 1,
@@ -176,7 +177,7 @@ def test_what_rows_are_a_share_of() -> None:
     ],
 )
 def test_what_was_not_looked_at_is_no_success(incomplete: dict[str, Any]) -> None:
-    info = TokenizerInfo("t", "0" * 64, 1, (), "reference")
+    info = TokenizerInfo("t", "0" * 64, 1, (), "fast", None)
     values: dict[str, Any] = {"statistics": Statistics(rows=1, rows_checked=1)}
     assert Report(tokenizer=info, **values).passes(Bar(fail_on="never"))
     assert not Report(tokenizer=info, **values | incomplete).passes(Bar(fail_on="never"))

@@ -62,7 +62,7 @@ def test_codes_and_names_are_unique_and_in_order() -> None:
 
 
 def test_codes_that_are_emitted_are_all_there_are() -> None:
-    record = [*range(1, 7), 8, 9, *range(11, 20)]
+    record = [*range(1, 7), *range(8, 20)]
     text = [*range(101, 108), 110, 111, *range(201, 208)]
     assert list(RULES) == [f"TITO{number:03}" for number in (*record, *text, *range(301, 307), 407)]
 

@@ -289,7 +289,7 @@ def reports(draw: st.DrawFn, width: int) -> Report:
     return replace(
         made,
         worst=draw(st.sampled_from([(), (worst,), made.worst])),
-        tokenizer=TokenizerInfo(draw(WORDS), "0" * 64, draw(COUNTS), (), "reference"),
+        tokenizer=TokenizerInfo(draw(WORDS), "0" * 64, draw(COUNTS), (), "reference", draw(WORDS)),
         columns=(ColumnsFound({"ids": draw(WORDS), "mask": draw(WORDS)}, draw(st.integers(1, 2)), draw(WORDS)),),
         unchecked=tuple(
             Unchecked(name, draw(st.sampled_from([None, "TITO006"])), draw(WORDS)) for name in [draw(WORDS)]

@@ -26,6 +26,7 @@ from tito_audit.batch import Batch
 from tito_audit.check import assert_no_drift, check, check_batch
 from tito_audit.errors import (
     DriftError,
+    EngineWarning,
     MissingExtraError,
     RecordError,
     ReportError,
@@ -52,6 +53,7 @@ __all__ = [
     "Batch",
     "Check",
     "DriftError",
+    "EngineWarning",
     "Finding",
     "MissingExtraError",
     "Pipeline",

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tito_audit._core import AuditColumns
-    from tito_audit.records import Ids
+    from tito_audit.asked import Asked
+    from tito_audit.recheck import Mismatch
     from tito_audit.tokenizer import Tokenizer
 
 
@@ -33,29 +34,31 @@ class Batch:
         mask: ``uint8``, 0 or 1 per id, or None.
         owners: ``uint8`` per id, or None where none were given.
         columns: Every column of the core, per row, per span and per straddling token.
+        rechecked: Number of rows that the fast engine answered and the reference judged again.
+        mismatches: Row to both answers, where these differed (TITO010); the columns are then the reference's.
     """
 
     def __init__(
         self,
         tok: Tokenizer,
-        ids: Ids,
-        offsets: NDArray[np.int64],
+        asked: Asked,
         columns: AuditColumns,
         *,
         overflow: Mapping[int, int],
-        mask: NDArray[np.uint8] | None,
-        owners: NDArray[np.uint8] | None,
-        options: Mapping[str, bool],
+        rechecked: int,
+        mismatches: Mapping[int, Mismatch],
     ) -> None:
         """Hold what went in and what came out."""
         self.tok = tok
-        self.ids = ids
-        self.offsets = offsets
+        self.ids = asked.ids
+        self.offsets = asked.offsets
+        self.mask = asked.mask
+        self.owners = asked.owners
         self.columns = columns
         self.overflow = overflow
-        self.mask = mask
-        self.owners = owners
-        self._options = options
+        self.rechecked = rechecked
+        self.mismatches = mismatches
+        self._asked = asked
 
     @property
     def drifted(self) -> NDArray[np.bool_]:
@@ -176,7 +179,11 @@ class Batch:
     def pipeline_text(self, row: int) -> str:
         """Decode a row with the pipeline options that the batch was checked with."""
         start, stop = self.offsets[row : row + 2]
-        return self.tok.core.decode(self.ids[start:stop], **self._options)
+        return self.tok.core.decode(
+            self.ids[start:stop],
+            skip_special_tokens=self._asked.skip_special_tokens,
+            clean_up_tokenization_spaces=self._asked.clean_up_tokenization_spaces,
+        )
 
     def __repr__(self) -> str:
         """Count rows, tokens and drift."""

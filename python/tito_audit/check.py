@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
+import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tito_audit.asked import Asked
 from tito_audit.batch import Batch
-from tito_audit.errors import DriftError, RecordError
-from tito_audit.printable import counted
+from tito_audit.errors import DriftError, EngineWarning, RecordError
+from tito_audit.printable import counted, inert
 from tito_audit.ragged import ReadRows, aligned, to_rows
 from tito_audit.reading.row import Row, Twin
 from tito_audit.reading.sequence import Joined, join
 from tito_audit.reading.turns import holds_spans, owners_of, read_spans, sampled_of, to_turns
 from tito_audit.realised import Realised, compare_trained
+from tito_audit.recheck import NOTHING, SHARE, Guard
 from tito_audit.records import Ids, ReadIds, at_least_one, shown, to_ids, to_mask, to_owners
 from tito_audit.results import Check, RowContext
 from tito_audit.tokenizer import Tokenizer, engine_of
@@ -97,12 +101,10 @@ def check(
     _add_training(row, train_ids, train_mask)
     if context.owner_names:
         row.owner_names = _listed_names(context.owner_names)
-    batch = _audited_row(
-        row,
-        engine,
-        skip_special_tokens=skip_special_tokens,
-        clean_up_tokenization_spaces=clean_up_tokenization_spaces,
+    asked = _asked(
+        row, skip_special_tokens=skip_special_tokens, clean_up_tokenization_spaces=clean_up_tokenization_spaces
     )
+    batch = judge(asked, engine, overflow=row.overflow, guard=engine.recheck_row.guard(1))
     names = context.owner_names or dict(enumerate(row.owner_names))
     from tito_audit.reading.record_checks import record_findings  # noqa: PLC0415 - a batch needs none
 
@@ -119,6 +121,7 @@ def check_batch(
     joins: object = None,
     row_start: object = None,
     threads: int | None = None,
+    recheck: float = SHARE,
     skip_special_tokens: bool = False,
     clean_up_tokenization_spaces: bool = False,
 ) -> Batch:
@@ -136,6 +139,10 @@ def check_batch(
         row_start: bool per row: the row is a response whose prompt is missing. A span at its first token carries the
             flag ``at_row_start``.
         threads: Size of the pool; default: the processors this process may use.
+        recheck: Share of the time, from 0 to 1, that goes into judging rows of the fast engine again by the reference,
+            every column of them (`Batch.rechecked` counts these rows). Where one differs (`Batch.mismatches`, TITO010,
+            an `EngineWarning`), all rows are judged by the reference, and so is whatever comes after with ``tok``. Time
+            that is too short for a row is kept for the calls that follow.
         skip_special_tokens: Also measure a pipeline that decodes so (the ``pipeline_*`` columns).
         clean_up_tokenization_spaces: Likewise.
 
@@ -143,8 +150,8 @@ def check_batch(
         RecordError: As in `check`, with the row; a join that is no place in its row; a single row; or a pair that may
             be two rows as well as ``(values, offsets)``, since it is not made of two arrays.
         TokenizerError: ``tok`` is no loaded tokenizer. A row that the reference cannot encode is in `Batch.errors`.
-        TypeError: ``threads`` is no integer.
-        ValueError: ``threads`` is below 1.
+        TypeError: ``threads`` is no integer, or ``recheck`` no number.
+        ValueError: ``threads`` is below 1, or ``recheck`` not from 0 to 1.
 
     Example:
         >>> import tito_audit as tito
@@ -157,21 +164,22 @@ def check_batch(
         ([True, False, False], [1, 1, 0])
     """
     engine = engine_of(tok)
+    share = _share(recheck)
+    started = time.perf_counter()
     ids, offsets, overflow = to_rows(rows)
     count = len(offsets) - 1
-    return _audited(
-        engine,
+    asked = Asked(
         ids,
         offsets,
-        overflow=overflow,
         mask=None if mask is None else aligned(mask, offsets, to_mask, column="mask"),
         owners=None if owners is None else aligned(owners, offsets, to_owners, column="owners"),
         joins=None if joins is None else _per_row(joins, np.diff(offsets)),
         row_start=None if row_start is None else to_mask(row_start, count, column="row_start").view(np.bool_),
-        threads=pool_size(threads),
         skip_special_tokens=skip_special_tokens,
         clean_up_tokenization_spaces=clean_up_tokenization_spaces,
     )
+    guard = engine.recheck_batch.guard(count, share=share, since=started) if share else None
+    return judge(asked, engine, overflow=overflow, threads=pool_size(threads), guard=guard)
 
 
 def assert_no_drift(token_ids: object, tok: Tokenizer, *, prompt_ids: object = None) -> None:
@@ -206,7 +214,9 @@ def assert_no_drift(token_ids: object, tok: Tokenizer, *, prompt_ids: object = N
               buffer, tool results included, and build mask and logprobs as it grows.
     """
     # What is wrong with the record besides is nobody's question here, and a loop asserts every step.
-    result = _audited_row(_row(token_ids, prompt_ids), engine_of(tok)).row(0)
+    # Nor is any row judged again.
+    row, engine = _row(token_ids, prompt_ids), engine_of(tok)
+    result = judge(_asked(row), engine, overflow=row.overflow).row(0)
     if result.drifted and not result.artefact:
         from tito_audit.rendering.verdict import drift_message  # noqa: PLC0415 - only a failure needs it
 
@@ -226,44 +236,44 @@ def pool_size(threads: int | None) -> int:
     return at_least_one(threads, "threads")
 
 
-def _audited(
-    tok: Tokenizer,
-    ids: Ids,
-    offsets: NDArray[np.int64],
-    *,
-    overflow: Mapping[int, int],
-    mask: NDArray[np.uint8] | None,
-    owners: NDArray[np.uint8] | None,
-    joins: NDArray[np.int64] | None = None,
-    row_start: NDArray[np.bool_] | None = None,
-    threads: int,
-    skip_special_tokens: bool,
-    clean_up_tokenization_spaces: bool,
+def _share(recheck: float) -> float:
+    if isinstance(recheck, bool) or not isinstance(recheck, int | float | np.integer | np.floating):
+        raise TypeError(f"recheck={shown(recheck)}: a number from 0 to 1 is needed")
+    if not 0 <= recheck <= 1:
+        raise ValueError(f"recheck={shown(recheck)}: a share of the time from 0 to 1 is needed")
+    return float(recheck)
+
+
+def judge(
+    asked: Asked, tok: Tokenizer, *, overflow: Mapping[int, int], threads: int = 1, guard: Guard | None = None
 ) -> Batch:
-    columns = tok.core.audit(
-        ids,
-        offsets,
-        mask=mask,
-        owners=owners,
-        joins=joins,
-        row_start=row_start,
-        threads=threads,
-        skip_special_tokens=skip_special_tokens,
-        clean_up_tokenization_spaces=clean_up_tokenization_spaces,
-    )
-    return Batch(
-        tok,
-        ids,
-        offsets,
-        columns,
-        overflow=overflow,
-        mask=mask,
-        owners=owners,
-        options={
-            "skip_special_tokens": skip_special_tokens,
-            "clean_up_tokenization_spaces": clean_up_tokenization_spaces,
-        },
-    )
+    """Judge rows that are arrays already.
+
+    Args:
+        asked: The rows.
+        tok: The tokenizer.
+        overflow: Index in the ids to original value of integers beyond ``int64``.
+        threads: Size of the pool.
+        guard: How rows of the fast engine are judged again; None: not at all.
+    """
+    allowed = tok.allowed
+    columns = asked.judged(tok.core, engine=allowed, threads=threads)
+    looked = NOTHING
+    if guard is not None and allowed == "auto":
+        looked = guard.look(asked, columns, tok.reference, threads=threads)
+        if looked.mismatches:
+            row, mismatch = next(iter(looked.mismatches.items()))
+            tok.distrust("a row that was judged again by the reference came out differently (TITO010)")
+            columns = asked.judged(tok.core, engine="reference", threads=threads)
+            warnings.warn(
+                f"TITO010 engine-mismatch: {inert(tok.source)}: on row {row:,} the fast engine and the reference "
+                f"disagree ({mismatch}). All rows of this call were judged again by the reference, which judges alone "
+                "from now on; what the fast engine said before may be wrong. Please report it, with the tokenizer and "
+                "the ids",
+                EngineWarning,
+                stacklevel=3,
+            )
+    return Batch(tok, asked, columns, overflow=overflow, rechecked=looked.rows, mismatches=looked.mismatches)
 
 
 def _row(
@@ -345,19 +355,14 @@ def _listed_names(names: Mapping[int, str]) -> tuple[str, ...]:
     return tuple(names.get(number, "") for number in range(max(numbers, default=-1) + 1))
 
 
-def _audited_row(
-    row: Row, tok: Tokenizer, *, skip_special_tokens: bool = False, clean_up_tokenization_spaces: bool = False
-) -> Batch:
+def _asked(row: Row, *, skip_special_tokens: bool = False, clean_up_tokenization_spaces: bool = False) -> Asked:
     ids = to_ids([]).ids if row.ids is None else row.ids
-    return _audited(
-        tok,
+    return Asked(
         ids,
         _one_row(ids),
-        overflow=row.overflow,
         mask=row.mask,
         owners=row.owners,
         joins=np.array([row.prompt or -1], dtype=np.int64),
-        threads=1,
         skip_special_tokens=skip_special_tokens,
         clean_up_tokenization_spaces=clean_up_tokenization_spaces,
     )

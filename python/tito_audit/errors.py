@@ -70,6 +70,10 @@ class TokenizerWarning(UserWarning):
     """A setting beside the tokenizer that changes what a decode prints."""
 
 
+class EngineWarning(UserWarning):
+    """A row on which the fast engine and the reference disagree (TITO010): a bug of this package, to be reported."""
+
+
 class ReportError(TitoError, ValueError):
     """A report or baseline that cannot be read, or that does not fit what it is to be added to."""
 

@@ -90,6 +90,7 @@ def findings_of(check: Check) -> tuple[Finding, ...]:
     """Every finding of a row: those about the whole row first, then by position, then by code."""
     found = [
         *check.context.findings,
+        *_mismatch(check),
         *_realised(check),
         *_about_the_row(check),
         *_unknown_ids(check),
@@ -110,6 +111,17 @@ def rewrite(check: Check, span: Span) -> str:
     before = _few(check.pieces(sampled), span.token_stop - span.token_start, " ")
     after = _few(check.pieces(reencoded), span.reencoded_stop - span.reencoded_start, " ")
     return f"{before or 'nothing'} -> {after or 'nothing'}"
+
+
+def _mismatch(check: Check) -> Iterator[Finding]:
+    if check.mismatch is not None:
+        yield Finding(
+            code="TITO010",
+            message=f"the fast engine and the reference disagree: {check.mismatch}",
+            first_diff=check.first_diff,
+            sampled_ids=tuple(check.original_ids(0, len(check.token_ids))),
+            reencoded_ids=tuple(check.reencoded_ids.tolist()),
+        )
 
 
 def _realised(check: Check) -> Iterator[Finding]:

@@ -38,11 +38,12 @@ def tokenizer_doubt(statistics: Statistics) -> str | None:
 
 
 class Unchecked(NamedTuple):
-    """A source that could not be read, or not to its end.
+    """A source that could not be read, or not to its end, or whose rows cannot be relied upon.
 
     Attributes:
         source: Its name.
-        code: ``"TITO006"`` where it holds no token ids, else None.
+        code: ``"TITO006"`` where it holds no token ids, ``"TITO010"`` where the fast engine and the reference disagree
+            on one of its rows, else None.
         message: What is wrong with it and what to do, printable.
     """
 
@@ -92,7 +93,9 @@ class TokenizerInfo(NamedTuple):
         sha256: Hex digest of its ``tokenizer.json``.
         vocab_size: Number of ids, added tokens included.
         changed: Settings that loading switched off.
-        engine: What judges the rows: ``"reference"`` or, for an object that only Python knows, ``"python"``.
+        engine: What judges rows where it can: ``"fast"`` or ``"reference"`` or, for an object that only Python knows,
+            ``"python"``; `Statistics.rows_by_engine` counts.
+        not_fast: Why no fast engine judges; None where one does.
     """
 
     source: str
@@ -100,6 +103,16 @@ class TokenizerInfo(NamedTuple):
     vocab_size: int
     changed: tuple[str, ...]
     engine: str
+    not_fast: str | None
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What reports that are added up have in common, whatever engine judged on which machine."""
+        return self.sha256, self.vocab_size, self.changed
+
+    def order(self) -> tuple[object, ...]:
+        """Sort the names that one tokenizer goes by."""
+        return self.source, *self.identity, self.engine, self.not_fast or ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +127,7 @@ class Report:
         findings: Kept findings, by source, row and token; a fair share for each code, the first of each.
         max_findings: Most findings that are kept.
         worst: Rows that drift most, worst first.
-        unchecked: Sources that could not be read, by name.
+        unchecked: Sources that could not be checked, by name.
         columns: Columns that the sources were read by.
         source_notes: What else to know about sources.
         milliseconds: Time that the audit took; of a merged report, that all parts took together.
@@ -173,7 +186,7 @@ class Report:
         for other in others:
             if not isinstance(other, Report):
                 raise TypeError(f"{shown(other)} where a report is needed")
-            if other.tokenizer[1:] != self.tokenizer[1:]:
+            if other.tokenizer.identity != self.tokenizer.identity:
                 raise ReportError(
                     f"reports of different tokenizers cannot be added up: {_named(self.tokenizer)} and "
                     f"{_named(other.tokenizer)}"
@@ -183,7 +196,7 @@ class Report:
             statistics.merge(report.statistics)
         most = min(report.max_findings for report in reports)
         return Report(
-            tokenizer=min(report.tokenizer for report in reports),
+            tokenizer=min((report.tokenizer for report in reports), key=TokenizerInfo.order),
             statistics=statistics,
             findings=tuple(Kept(most, (found for report in reports for found in report.findings))),
             max_findings=most,
@@ -271,7 +284,7 @@ class Report:
     def to_json(self, bar: Bar = _DEFAULT_BAR) -> str:
         """Write the report as JSON, pure ASCII: no text of a rollout reaches a terminal unescaped.
 
-        The same input gives the same report, but for ``timing``.
+        The same input gives the same report, but for ``timing`` and ``statistics.rechecked``, which depends on it.
         """
         return json.dumps(self.as_dict(bar), indent=2)
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tito_audit.batch import Batch
     from tito_audit.findings import Finding
     from tito_audit.realised import Realised
+    from tito_audit.recheck import Mismatch
     from tito_audit.tokenizer import Tokenizer
 
 CAUSES: tuple[str, ...] = tuple(rule(code).name for code in _core.CAUSES)
@@ -254,6 +255,11 @@ class Check:
     def has_owners(self) -> bool:
         """Owners were given apart from the mask."""
         return self._batch.owners is not None
+
+    @property
+    def mismatch(self) -> Mismatch | None:
+        """Both answers, where the fast engine's was not the reference's (TITO010); None as a rule."""
+        return self._batch.mismatches.get(self._row)
 
     @property
     def engine(self) -> str:

@@ -25,7 +25,8 @@ class TokenizerDict(TypedDict):
     sha256: str
     vocab_size: Count
     changed: list[str]
-    engine: Literal["reference", "python"]
+    engine: Literal["fast", "reference", "python"]
+    not_fast: Annotated[str, Meta(description="why no fast engine judges")] | None
 
 
 class ColumnsDict(TypedDict):
@@ -89,7 +90,10 @@ class StatisticsDict(TypedDict):
     rows: Annotated[Count, Meta(description="rows read")]
     rows_checked: Annotated[Count, Meta(description="rows audited; row rates are over these")]
     rows_skipped: Annotated[Count, Meta(description="rows that could not be audited, of rows")]
-    rows_by_engine: dict[str, Count]
+    rows_by_engine: Annotated[dict[str, Count], Meta(description="of rows_checked: fast, reference, python")]
+    rechecked: Annotated[
+        Count, Meta(description="of the fast engine's rows; judged again by the reference, as time allows")
+    ]
     tokens: Annotated[Count, Meta(description="sampled tokens of the rows checked, prompts included")]
     trainable_tokens: Annotated[Count, Meta(description="those with mask 1; token rates are over these")] | None
     drift_rows: Annotated[Count, Meta(description="of rows_checked")]

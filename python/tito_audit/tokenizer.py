@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from tito_audit import _core
 from tito_audit.errors import TokenizerError, TokenizerWarning
 from tito_audit.lazy import lazy
 from tito_audit.loading.control import ControlIds, of_files
 from tito_audit.printable import inert
+from tito_audit.recheck import LEAST, Recheck
 from tito_audit.records import shown, to_ids
 
 if TYPE_CHECKING:
@@ -20,13 +21,17 @@ if TYPE_CHECKING:
 
     from tito_audit.loading.python_engine import PythonEngine
 
+EngineChoice = Literal["auto", "fast", "reference"]
+"""Which engine may judge; see `load_tokenizer`."""
+
 _ID_LIMIT = 1 << 32
 
 
 class Tokenizer:
     """What `load_tokenizer` returns: the tokenizer that the audit asks, and where it came from.
 
-    Immutable; threads may share it, and it survives pickling into another process (its bytes travel along).
+    Threads may share it, and it survives pickling into another process (its bytes travel along). It never changes, but
+    for one thing: a fast engine that was found to differ from the reference judges no more.
 
     Attributes:
         source: Where it came from: the path of the file, the hub id with its commit, or the type of the object.
@@ -44,6 +49,7 @@ class Tokenizer:
         *,
         encode_special_tokens: bool = False,
         ignore_dropout: bool = False,
+        engine: EngineChoice = "auto",
         folder: Path | None = None,
         control: ControlIds | None = None,
     ) -> None:
@@ -54,21 +60,25 @@ class Tokenizer:
             source: Name for reports.
             encode_special_tokens: Encode the text of special tokens as ordinary text.
             ignore_dropout: Audit a model that has ``dropout`` as if it had none.
+            engine: Which engine may judge, as in `load_tokenizer`.
             folder: Where configs that name control tokens lie, if anywhere.
             control: The control ids, where they are known already.
 
         Raises:
-            TokenizerError: The reference cannot load the data, or it has ``dropout`` and that is not ignored.
+            TokenizerError: The reference cannot load the data, it has ``dropout`` and that is not ignored, or the fast
+                engine is asked for and not proven.
         """
         self._data = data
         self._encode_special_tokens = encode_special_tokens
         self._ignore_dropout = ignore_dropout
         self._folder = folder
         self._control = control
+        self._distrusted: str | None = None
         self.source = source
         if not isinstance(data, bytes):
             self.sha256 = data.sha256
             self.core = data
+            self._choose(engine)
             return
         self.sha256 = hashlib.sha256(data).hexdigest()
         try:
@@ -77,11 +87,63 @@ class Tokenizer:
             )
         except TokenizerError as error:
             raise TokenizerError(f"{inert(source)}: {inert(str(error))}") from error
+        self._choose(engine)
+
+    def with_engine(self, engine: EngineChoice) -> Tokenizer:
+        """Return the same tokenizer, nothing loaded again, with another choice of engine; as in `load_tokenizer`.
+
+        Raises:
+            TokenizerError: The fast engine is asked for and not proven.
+            ValueError: There is no such choice.
+        """
+        other = object.__new__(Tokenizer)
+        other.__dict__.update(self.__dict__)
+        other._choose(engine)
+        return other
+
+    def _choose(self, engine: EngineChoice) -> None:
+        if engine not in get_args(EngineChoice):
+            allowed = ", ".join(map(repr, get_args(EngineChoice)))
+            raise ValueError(f"engine={shown(engine)}: one of {allowed} is needed")
+        self._choice = engine
+        self.recheck_row, self.recheck_batch = Recheck(least=LEAST), Recheck()
+        if engine == "fast" and self.not_fast is not None:
+            raise TokenizerError(f"{inert(self.source)}: no fast engine judges with it: {inert(self.not_fast)}")
 
     @property
-    def engine(self) -> Literal["reference", "python"]:
-        """Who judges: ``"reference"``, the Rust crate, or ``"python"``, the object itself, row by row and slowly."""
-        return "reference" if isinstance(self.core, _core.Tokenizer) else "python"
+    def engine(self) -> Literal["fast", "reference", "python"]:
+        """Who judges where it can.
+
+        ``"fast"`` is an engine that is proven to answer as the reference does, for this tokenizer; rows that its proof
+        does not cover go to the reference (`Batch.engine` says which). ``"reference"`` is the Rust crate, ``"python"``
+        the object itself, row by row and slowly.
+        """
+        if not isinstance(self._data, bytes):
+            return "python"
+        return "fast" if self.not_fast is None else "reference"
+
+    @property
+    def not_fast(self) -> str | None:
+        """Why no fast engine judges, in words; None where one does."""
+        if not isinstance(self._data, bytes):
+            return "an object with encode and decode judges itself"
+        if self._choice == "reference":
+            return self._distrusted or "the reference was asked for"
+        return self._distrusted or self.reference.not_fast
+
+    @property
+    def demoted(self) -> bool:
+        """A fast engine of its kind is proven, and yet its self-test found a difference when it was loaded."""
+        return isinstance(self._data, bytes) and self.reference.demoted
+
+    @property
+    def allowed(self) -> EngineChoice:
+        """Which engine the core is asked for."""
+        return "auto" if self.engine == "fast" else "reference"
+
+    def distrust(self, reason: str) -> None:
+        """Let the reference judge from now on, since the fast engine was found to differ from it."""
+        self._distrusted = reason
 
     @property
     def vocab_size(self) -> int:
@@ -139,8 +201,8 @@ class Tokenizer:
         Raises:
             TokenizerError: An object of Python judges itself.
         """
-        if isinstance(self.core, _core.Tokenizer):
-            return self.core
+        if isinstance(self._data, bytes):
+            return cast("_core.Tokenizer", self.core)
         raise TokenizerError(f"{inert(self.source)} is not in the reference engine: load it from a tokenizer.json")
 
     @lazy
@@ -183,12 +245,15 @@ class Tokenizer:
         return self.core.encode(text)
 
     def __repr__(self) -> str:
-        """Name the source, the model and the size."""
-        return f"<Tokenizer {inert(self.source)} {self.model} {self.vocab_size:,} ids sha256:{self.sha256[:8]}>"
+        """Name the source, the model, the size and the engine."""
+        what = f"{inert(self.source)} {self.model} {self.vocab_size:,} ids sha256:{self.sha256[:8]}"
+        return f"<Tokenizer {what} {self.engine} engine>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Rebuild from the bytes: the engine itself does not travel, nor do the files beside them."""
-        return _rebuild, (self._data, self.source, self._encode_special_tokens, self._ignore_dropout, self.control)
+        choice = (self._choice, self._distrusted)
+        options = (self._encode_special_tokens, self._ignore_dropout)
+        return _rebuild, (self._data, self.source, *options, choice, self.control)
 
     def _id_of(self, text: str) -> int | None:
         """Id of the token that is spelled like a text, None where there is none."""
@@ -202,8 +267,14 @@ class Tokenizer:
         return ids[0] if len(ids) == 1 and self.core.token_bytes(ids[0]) == text.encode() else None
 
 
-def load_tokenizer(source: object, *, revision: str | None = None, ignore_dropout: bool = False) -> Tokenizer:
+def load_tokenizer(
+    source: object, *, revision: str | None = None, ignore_dropout: bool = False, engine: EngineChoice = "auto"
+) -> Tokenizer:
     """Load a tokenizer into the reference engine (the Rust ``tokenizers`` crate), or wrap an object that has its own.
+
+    Where a fast engine is proven to give the reference's answers with it, that one judges, and some of its rows are
+    judged again by the reference: a difference is the finding TITO010, an `EngineWarning`, and from then on the
+    reference judges alone. `Tokenizer.engine` says who judges, `Tokenizer.not_fast` why not the fast engine.
 
     Truncation and padding are cleared, since no audit wants them; `Tokenizer.changed` names what was. Where a
     ``tokenizer_config.json`` or the object switches ``clean_up_tokenization_spaces`` on, a `TokenizerWarning` says what
@@ -226,14 +297,18 @@ def load_tokenizer(source: object, *, revision: str | None = None, ignore_dropou
             - any object with ``encode(text)`` and ``decode(ids)``: it answers itself, row by row and slowly, and a
               `TokenizerWarning` says what such an audit lacks (causes other than unknown-id and merge, places on the
               text, straddling tokens, provenance);
-            - what `load_tokenizer` has returned, which comes back as it is.
+            - what `load_tokenizer` has returned, which comes back as it is, or with another ``engine``.
         revision: Branch, tag or commit of a hub id.
         ignore_dropout: Audit a model that has ``dropout`` as if it had none. Encoding with dropout is random, so
             there is no answer otherwise.
+        engine: Which engine may judge: ``"auto"``, the fast one where it is proven, else the reference; ``"fast"``,
+            the same, but a tokenizer without a proven one is refused; ``"reference"``, the reference alone.
 
     Raises:
         TokenizerError: No tokenizer there, the reference cannot load it, it has ``dropout``, the conversion of a
-            tiktoken encoding differs from it, or a package that reads it is missing or crashes.
+            tiktoken encoding differs from it, a package that reads it is missing or crashes, or ``engine`` is
+            ``"fast"`` and none is proven.
+        ValueError: There is no such engine.
 
     Example:
         >>> import tito_audit as tito
@@ -242,13 +317,20 @@ def load_tokenizer(source: object, *, revision: str | None = None, ignore_dropou
         2
     """
     if isinstance(source, Tokenizer):
-        return source
+        return source if engine == "auto" else source.with_engine(engine)
     from tito_audit.loading import dispatch as loading  # noqa: PLC0415 - it makes what is defined here
 
     tokenizer, warning = loading.load(source, revision=revision, ignore_dropout=ignore_dropout)
     if warning is not None:
         warnings.warn(warning, TokenizerWarning, stacklevel=2)
-    return tokenizer
+    if tokenizer.demoted and engine == "auto":
+        warnings.warn(
+            f"{inert(tokenizer.source)}: the fast engine does not answer as the reference does, so the reference "
+            f"judges; please report it: {inert(str(tokenizer.not_fast))}",
+            TokenizerWarning,
+            stacklevel=2,
+        )
+    return tokenizer if engine == "auto" else tokenizer.with_engine(engine)
 
 
 def version_skew(installed: str, linked: str) -> str | None:
@@ -273,12 +355,18 @@ def _rebuild(
     source: str,
     encode_special_tokens: bool,  # noqa: FBT001 - pickle passes by place
     ignore_dropout: bool,  # noqa: FBT001 - as above
+    choice: tuple[EngineChoice, str | None],
     control: ControlIds,
 ) -> Tokenizer:
-    return Tokenizer(
+    engine, distrusted = choice
+    tokenizer = Tokenizer(
         data,
         source,
         encode_special_tokens=encode_special_tokens,
         ignore_dropout=ignore_dropout,
+        engine=engine,
         control=control,
     )
+    if distrusted is not None:
+        tokenizer.distrust(distrusted)
+    return tokenizer

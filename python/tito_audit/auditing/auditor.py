@@ -68,7 +68,7 @@ class Auditor:
         # A record that does not name its own control ids has those of the tokenizer.
         self._reading = replace(reading, pad_ids=tok.control.pad, end_ids=tok.control.eos)
         self._judging = judging
-        self._tally = Tally(tok, judging)
+        self._tally = Tally(tok, replace(judging, seed=seed))
         self._limit = limit
         self._sample = sample
         self._seed = seed
@@ -114,12 +114,12 @@ class Auditor:
         self._reading_now.clear()
         # Merging a report with none puts it into the one order that all merged reports have.
         return Report(
-            tokenizer=TokenizerInfo(tok.source, tok.sha256, tok.vocab_size, tok.changed, tok.engine),
+            tokenizer=TokenizerInfo(tok.source, tok.sha256, tok.vocab_size, tok.changed, tok.engine, tok.not_fast),
             statistics=tally.statistics,
             findings=tuple(tally.kept),
             max_findings=tally.kept.most,
             worst=tally.worst,
-            unchecked=self._unchecked,
+            unchecked=[*tally.mismatches, *self._unchecked],
             columns=self._columns,
             source_notes=[*self._notes, *self._notes_on_rows()],
             milliseconds=round((time.monotonic() - self._started) * 1000),

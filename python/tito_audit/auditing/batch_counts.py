@@ -11,7 +11,7 @@ from tito_audit import _core
 from tito_audit.auditing.counts import LAST_TURN, Statistics, TurnCount, plus
 from tito_audit.batch import Batch
 from tito_audit.realised import KINDS, RealisedBatch
-from tito_audit.results import CAUSES, NO_CAUSE
+from tito_audit.results import CAUSES, ENGINES, NO_CAUSE
 
 Indices = NDArray[np.int64]
 
@@ -113,9 +113,7 @@ def drift_rows(batch: Batch, accepted_spans: NDArray[np.bool_], ignored_causes: 
     )
 
 
-def add_batch(
-    statistics: Statistics, batch: Batch, turns: NDArray[np.int32] | None, drift: DriftRows, *, engine: str
-) -> None:
+def add_batch(statistics: Statistics, batch: Batch, turns: NDArray[np.int32] | None, drift: DriftRows) -> None:
     """Add the rows of a batch, all but `Statistics.by_code`; rows on which the reference failed count as skipped.
 
     Args:
@@ -123,13 +121,15 @@ def add_batch(
         batch: The verdicts.
         turns: Turn per token, -1 outside; None without a mask.
         drift: The drift of the batch, row by row.
-        engine: Name of the engine that judged.
     """
     columns, checked = batch.columns, drift.checked
     statistics.rows += len(batch)
     statistics.rows_checked += int(checked.sum())
     statistics.rows_skipped += len(batch.errors)
-    statistics.rows_by_engine[engine] = statistics.rows_by_engine.get(engine, 0) + int(checked.sum())
+    for engine, rows in zip(ENGINES, np.bincount(batch.engine[checked], minlength=len(ENGINES)).tolist(), strict=True):
+        if rows:
+            statistics.rows_by_engine[engine] = statistics.rows_by_engine.get(engine, 0) + rows
+    statistics.rechecked += batch.rechecked
     statistics.tokens += int(batch.n_tokens[checked].sum())
 
     statistics.drift_rows += int(drift.drifts.sum())
@@ -145,7 +145,7 @@ def add_batch(
     if len(columns["pipeline_drifted"]):
         statistics.pipeline_drift_rows = plus(statistics.pipeline_drift_rows, columns["pipeline_drifted"].sum())
         statistics.accepted_pipeline_drift_rows += drift.accepted_pipeline_rows
-    placed = engine == "reference"  # an object does not say where its tokens lie
+    placed = batch.tok.engine != "python"  # an object does not say where its tokens lie
     if placed and (batch.mask is not None or batch.owners is not None):
         statistics.owner_crossing_tokens = plus(statistics.owner_crossing_tokens, batch.n_owner_crossing.sum())
         statistics.shared_characters = plus(statistics.shared_characters, batch.n_shared_chars.sum())
@@ -231,7 +231,10 @@ def occurrences(batch: Batch, accepted_spans: NDArray[np.bool_]) -> dict[str, Oc
     lengths = batch.n_tokens
     checked = np.ones(len(batch), dtype=np.bool_)
     checked[list(batch.errors)] = False
+    mismatched = np.zeros(len(batch), dtype=np.bool_)
+    mismatched[list(batch.mismatches)] = True
     found = {
+        "TITO010": _rows_where(checked & mismatched)._replace(tokens=None),
         "TITO018": _rows_where(checked & (lengths == 0)),
         _UNKNOWN_ID: _rows_where(np.diff(columns["unknown_offsets"]), per_row=1),
         "TITO301": _rows_where(batch.n_straddling),

@@ -79,7 +79,8 @@ class Statistics:
         rows: Rows read, skipped ones included.
         rows_checked: Rows that were audited; row rates are over these.
         rows_skipped: Rows that could not be audited; each has an error finding.
-        rows_by_engine: Engine to number of rows it judged.
+        rows_by_engine: Engine (fast, reference, python) to number of rows it judged, of those checked.
+        rechecked: Rows that the fast engine answered and the reference judged again; how many depends on the time.
         tokens: Sampled tokens of the rows checked, prompts included.
         trainable_tokens: Those with mask 1; token rates are over these. None where no row has a mask, like every
             count below that needs one.
@@ -116,6 +117,7 @@ class Statistics:
     rows_checked: int = 0
     rows_skipped: int = 0
     rows_by_engine: dict[str, int] = field(default_factory=dict)
+    rechecked: int = field(default=0, compare=False)
     tokens: int = 0
     trainable_tokens: int | None = None
     drift_rows: int = 0

@@ -8,14 +8,16 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tito_audit.asked import Asked
 from tito_audit.auditing.batch_counts import turns_of_mask
 from tito_audit.batch import Batch
-from tito_audit.check import check_batch
+from tito_audit.check import judge
 from tito_audit.ragged import ReadRows
 from tito_audit.reading.row import Row
 from tito_audit.reading.sequence import Joined
 from tito_audit.reading.training import settled
 from tito_audit.realised import RealisedBatch, compare_trained
+from tito_audit.recheck import Guard
 from tito_audit.records import ReadIds
 from tito_audit.tokenizer import Tokenizer
 
@@ -75,6 +77,7 @@ def check_rows(
     threads: int,
     skip_special_tokens: bool,
     clean_up_tokenization_spaces: bool,
+    guard: Guard | None = None,
 ) -> Verdicts:
     """Judge rows of one layout, none of them skipped.
 
@@ -84,25 +87,22 @@ def check_rows(
         threads: Size of the pool.
         skip_special_tokens: Also measure a pipeline that decodes so.
         clean_up_tokenization_spaces: Likewise.
+        guard: How rows of the fast engine are judged again; None: not at all.
     """
-    ids = [row.ids for row in rows if row.ids is not None]
-    offsets = np.concatenate([[0], np.cumsum([len(each) for each in ids], dtype=np.int64)])
+    ids, offsets, overflow = _end_to_end([ReadIds(row.ids, dict(row.overflow)) for row in rows if row.ids is not None])
     mask = _flat([row.mask for row in rows])
-    owners = _flat([row.owners for row in rows])
     turns = _flat([row.turns for row in rows])
-    # Integers that no array can hold travel as objects; next to no dataset has one.
-    overflowing = any(row.overflow for row in rows)
-    batch = check_batch(
-        [_as_objects(row) for row in rows] if overflowing else (np.concatenate(ids), offsets),
-        tok,
-        mask=None if mask is None else (mask, offsets),
-        owners=None if owners is None else (owners, offsets),
+    asked = Asked(
+        ids,
+        offsets,
+        mask=mask,
+        owners=_flat([row.owners for row in rows]),
         joins=np.array([row.prompt for row in rows], dtype=np.int64),
         row_start=np.array([row.context_unknown for row in rows], dtype=np.bool_),
-        threads=threads,
         skip_special_tokens=skip_special_tokens,
         clean_up_tokenization_spaces=clean_up_tokenization_spaces,
     )
+    batch = judge(asked, tok, overflow=overflow, threads=threads, guard=guard)
     if turns is None and mask is not None:
         turns = turns_of_mask(mask, offsets)
     return Verdicts(batch, turns)
@@ -161,10 +161,3 @@ def _end_to_end(rows: Sequence[ReadIds]) -> ReadRows:
 def _flat(parts: Sequence[NDArray[_T] | None]) -> NDArray[_T] | None:
     present = [part for part in parts if part is not None]
     return np.concatenate(present) if present else None
-
-
-def _as_objects(row: Row) -> list[int]:
-    ids: list[int] = [] if row.ids is None else row.ids.tolist()
-    for position, value in row.overflow.items():
-        ids[position] = value
-    return ids

@@ -30,7 +30,7 @@ class Outcome(NamedTuple):
         drift_tokens: Sampled tokens inside drift spans that count.
         drift_trainable_tokens: Those with mask 1.
         codes: Codes of its findings, ascending.
-        engine: What judged it.
+        engine: Which engine answered: ``"fast"``, ``"reference"`` or ``"python"``.
     """
 
     source: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -31,12 +32,13 @@ from tito_audit.auditing.seen_ids import SeenIds
 from tito_audit.auditing.selection import Selection
 from tito_audit.batch import Batch
 from tito_audit.findings import Finding
-from tito_audit.printable import WIDTH, inert
+from tito_audit.printable import WIDTH, counted, inert
 from tito_audit.reading.record_checks import record_findings
 from tito_audit.reading.row import Fault, Row
 from tito_audit.realised import KINDS, RealisedBatch, realised_findings
-from tito_audit.report import MOST_WORST, worst_of
-from tito_audit.results import Check, RowContext
+from tito_audit.recheck import LEAST, SHARE, Guard, Recheck, key_of, lots_of
+from tito_audit.report import MOST_WORST, Unchecked, worst_of
+from tito_audit.results import ENGINES, Check, RowContext
 from tito_audit.tokenizer import Tokenizer
 
 
@@ -54,6 +56,7 @@ class TallyOptions:
         collected: Takes up every rewrite that is found.
         redact: Keep ids and lengths only, no text of a rollout.
         threads: Size of the pool.
+        seed: Seed of the draw of rows that are judged again.
         width: Terminal cells to draw places in.
     """
 
@@ -66,6 +69,7 @@ class TallyOptions:
     collected: Baseline | None = None
     redact: bool = False
     threads: int = 1
+    seed: int = 0
     width: int = WIDTH
 
 
@@ -124,6 +128,8 @@ class Tally:
         kept: The findings.
         worst: Rows that drift most, worst first.
         seen_ids: Names that rows gave themselves.
+        mismatches: The first row of each group on which the fast engine and the reference disagree: not everything that
+            was asked for was checked. As the reference judges from then on, there is one at most.
     """
 
     def __init__(self, tok: Tokenizer, options: TallyOptions) -> None:
@@ -137,6 +143,9 @@ class Tally:
         self.kept = Kept(options.max_findings)
         self.worst: tuple[WorstRow, ...] = ()
         self.seen_ids = SeenIds()
+        self.mismatches: list[Unchecked] = []
+        self._recheck, self._since = Recheck(least=LEAST), time.perf_counter()
+        self._keys: dict[str, int] = {}
         self._tok = tok
         self._options = options
         self._takes = options.selection.takes
@@ -190,8 +199,22 @@ class Tally:
             threads=options.threads,
             skip_special_tokens=options.skip_special_tokens,
             clean_up_tokenization_spaces=options.clean_up_tokenization_spaces,
+            guard=self._guard(rows),
         )
         batch = verdicts.batch
+        self._since = time.perf_counter()
+        for index, mismatch in list(batch.mismatches.items())[:1]:
+            row, before = rows[index], self.statistics.rows_by_engine.get("fast", 0)
+            self.mismatches.append(
+                Unchecked(
+                    row.source,
+                    "TITO010",
+                    f"{inert(row.source)}:{row.number}: the fast engine and the reference disagree ({mismatch}); from "
+                    f"there on the reference judged, but what the fast engine said of {counted(before, 'row')} before "
+                    "may be wrong. Audit with --engine reference (in Python: load_tokenizer(..., engine='reference')), "
+                    "and please report it with the tokenizer and the ids of that row",
+                )
+            )
         accepted: NDArray[np.bool_] = self._ignored[batch.columns["span_cause"]]
         if options.baseline is not None:
             accepted |= options.baseline.holds(batch)
@@ -201,10 +224,25 @@ class Tally:
         trained = check_trained(rows, self._tok, threads=options.threads)
         return _Group(rows, places, batch, verdicts.turns, accepted, drift, trained)
 
+    def _guard(self, rows: Sequence[Row]) -> Guard:
+        """Watch over the fast engine: what reading and counting took since the last group earns time too."""
+
+        def lots(places: NDArray[np.int64]) -> NDArray[np.uint64]:
+            chosen = [rows[place] for place in places.tolist()]
+            keys = np.array([self._key(row.source) for row in chosen], dtype=np.uint64)
+            return lots_of(np.array([row.number for row in chosen], dtype=np.int64), keys)
+
+        return Guard(self._recheck, lots, SHARE, self._since)
+
+    def _key(self, source: str) -> int:
+        if source not in self._keys:
+            self._keys = {source: key_of(source, self._options.seed)}  # rows of one source come together
+        return self._keys[source]
+
     def _add_batch(self, group: _Group, codes: _Codes) -> None:
         """Count the verdicts, and make findings only of rows that have one to keep."""
         batch, statistics = group.batch, self.statistics
-        add_batch(statistics, batch, group.turns, group.drift, engine=self._tok.engine)
+        add_batch(statistics, batch, group.turns, group.drift)
         for index, row in enumerate(group.rows):
             if group.drift.checked[index]:
                 statistics.rows_without_context += row.context_unknown
@@ -328,7 +366,7 @@ class Tally:
         facts: dict[int, dict[str, Any]] = {}
         drifting: set[int] = set()
         if group is not None:
-            facts = dict(zip(group.places, _facts(group, self._tok.engine), strict=True))
+            facts = dict(zip(group.places, _facts(group), strict=True))
             open_drift = (group.drift.drifts & ~group.drift.accepted) | group.drift.pipeline
             drifting = set(np.array(group.places)[open_drift].tolist())
         for place, row in enumerate(rows):
@@ -337,7 +375,7 @@ class Tally:
             yield Judged(row, outcome, frozenset(codes.open[place]), drifts=place in drifting)
 
 
-def _facts(group: _Group, engine: str) -> Iterator[dict[str, Any]]:
+def _facts(group: _Group) -> Iterator[dict[str, Any]]:
     """What `Outcome` says about the readable rows of a group, but for place and codes."""
     batch, drift = group.batch, group.drift
     nothing = [None] * len(batch)
@@ -357,6 +395,7 @@ def _facts(group: _Group, engine: str) -> Iterator[dict[str, Any]]:
         "straddling_tokens": nothing if batch.mask is None else batch.n_straddling.tolist(),
         "drift_tokens": drift.tokens.tolist(),
         "drift_trainable_tokens": nothing if drift.trainable_tokens is None else drift.trainable_tokens.tolist(),
+        "engine": [ENGINES[engine] for engine in batch.engine.tolist()],
     }
     for values, checked in zip(zip(*columns.values(), strict=True), drift.checked.tolist(), strict=True):
-        yield dict(zip(columns, values, strict=True), engine=engine) if checked else {}
+        yield dict(zip(columns, values, strict=True)) if checked else {}

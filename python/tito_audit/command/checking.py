@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -26,7 +27,7 @@ from tito_audit.command.console import say
 from tito_audit.command.exit_codes import EXIT_INTERRUPTED, EXIT_OK, EXIT_SIGNAL, EXIT_UNCHECKED
 from tito_audit.command.options import read_bar, read_options, split_codes
 from tito_audit.command.signals import Terminated
-from tito_audit.errors import TitoError
+from tito_audit.errors import EngineWarning, TitoError
 from tito_audit.reading.sources import expand
 from tito_audit.rendering.progress import shown_progress
 from tito_audit.tokenizer import Tokenizer
@@ -102,7 +103,9 @@ def _audited(
 ) -> int:
     """Audit, and write what is asked for beside the report; return an exit code, 0 where the report says the rest."""
     try:
-        _run_into(auditor, files, bar, targets, values)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", EngineWarning)  # the report says it, and louder
+            _run_into(auditor, files, bar, targets, values)
         if collected is not None and auditor.rows:
             collected.save(targets["write_baseline"])
     except _NothingToWriteError:

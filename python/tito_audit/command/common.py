@@ -47,7 +47,10 @@ def load(values: Mapping[str, Any]) -> Tokenizer:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             tok = load_tokenizer(
-                values["tokenizer"], revision=values["revision"], ignore_dropout=values["ignore_dropout"]
+                values["tokenizer"],
+                revision=values["revision"],
+                ignore_dropout=values["ignore_dropout"],
+                engine=values["engine"],
             )
     except TitoError as error:
         raise UncheckedError.of(error) from error

@@ -71,6 +71,16 @@ tokenizer_options = _together(
             cls=Option,
             group="Tokenizer",
         ),
+        click.option(
+            "--engine",
+            type=click.Choice(["auto", "fast", "reference"]),
+            default="auto",
+            show_default=True,
+            help="auto: the fast engine where it is proven to answer as the reference, else the reference; fast: the "
+            "same, and an error where it is not proven; reference: the reference alone.",
+            cls=Option,
+            group="Tokenizer",
+        ),
     ]
 )
 

@@ -140,6 +140,8 @@ class _Page(NamedTuple):
         first, *more = flowed(parts, width, rest="  ")
         yield self.style(first, "strong")
         yield from more
+        if tokenizer.engine == "reference" and tokenizer.not_fast is not None:
+            yield from wrapped(f"not the fast engine: {inert(tokenizer.not_fast)}", width, rest="  ")
         for found in report.columns:
             names = ", ".join(clipped(inert(name), _ID_WIDTH) for name in found.columns.values())
             where = short_path(inert(found.first), width // 2) if found.sources == 1 else f"{found.sources:,} sources"
@@ -334,6 +336,8 @@ class _Page(NamedTuple):
         if s.invalid_utf8_rows:
             yield "invalid UTF-8", _rows(s.invalid_utf8_rows, s.rows_checked)
         yield "ownership", _ownership(report)
+        if "fast" in s.rows_by_engine:
+            yield "engines", _engines(report)
         yield (
             "findings",
             f"{report.findings_total:,} ({len(report.findings):,} kept, {len(shown(report.findings))} shown)",
@@ -423,10 +427,16 @@ def _realised(report: Report) -> str:
 def _ownership(report: Report) -> str:
     s = report.statistics
     if s.owner_crossing_tokens is None or s.shared_characters is None:
-        return "unknown, there is no mask" if report.tokenizer.engine == "reference" else "unknown to this engine"
+        return "unknown, there is no mask" if report.tokenizer.engine != "python" else "unknown to this engine"
     straddling = "unknown (no mask)" if s.straddling_tokens is None else f"{s.straddling_tokens:,}"
     crossing, shared = f"{s.owner_crossing_tokens:,}", f"{s.shared_characters:,}"
     return f"straddling tokens {straddling}, owner-crossing tokens {crossing}, shared characters {shared}"
+
+
+def _engines(report: Report) -> str:
+    s = report.statistics
+    judged = ", ".join(f"{inert(engine)} {counted(rows, 'row')}" for engine, rows in sorted(s.rows_by_engine.items()))
+    return f"{judged}; {counted(s.rechecked, 'row')} of the fast engine judged again by the reference"
 
 
 def _rows(count: int, whole: int) -> str:

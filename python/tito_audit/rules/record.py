@@ -147,6 +147,26 @@ TITO009 two-sources-disagree: logprobs holds other ids than the row, at 1
 """,
     ),
     Rule(
+        code="TITO010",
+        name="engine-mismatch",
+        severity="error",
+        headline="a row that was judged again by the reference came out differently",
+        meaning="The fast engine is proven to answer as the reference does, and some of its rows are judged again all "
+        "the same. On this row they disagree: the finding holds both answers. The columns are the reference's.",
+        why="Whatever the fast engine said of other rows may be wrong too, so not everything was checked: the command "
+        "exits with 2.",
+        how_it_arises="A bug of this package, or memory that was changed or damaged while it was read.",
+        fix="Check again with --engine reference (in Python: load_tokenizer(..., engine='reference')), and report the "
+        "bug with the tokenizer and the ids of the row.",
+        example=TINY
+        + """\
+>>> tok.engine in {"fast", "reference"}, tito.load_tokenizer(tok, engine="reference").engine
+(True, 'reference')
+>>> tito.check_batch([[0, 0]], tok).mismatches
+{}
+""",
+    ),
+    Rule(
         code="TITO011",
         name="duplicate-bos",
         severity="error",

@@ -1,0 +1,239 @@
+"""Rows that the fast engine answered, judged once more by the reference, within a share of the time."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tito_audit import _core
+from tito_audit.asked import Asked, differing, some_columns
+from tito_audit.records import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from tito_audit._core import AuditColumns
+
+    Lots = Callable[[NDArray[np.int64]], NDArray[np.uint64]]
+    """Rows of a batch to their lots: those with the lowest are judged again."""
+
+SHARE = 0.05
+"""Share of the time that goes into judging again, where nobody says otherwise."""
+LEAST = 16
+"""Clean rows, and drifting rows, that an audit judges again however long it takes."""
+
+_FAST = _core.ENGINES.index("fast")
+_DRIFT_WORK = 3
+"""What the reference takes for a drifting row, in clean rows of its length: it encodes, places and encodes in parts."""
+_TOKENS, _SECONDS = 500, 0.001
+"""What the reference is taken to do in what time until enough was measured."""
+_CALL_SECONDS = 3e-4
+"""What taking rows out and laying two answers side by side is taken to cost until it was measured."""
+_SHOWN = 6
+"""Entries of a column that a message lists."""
+
+
+class Mismatch(NamedTuple):
+    """A row on which the fast engine and the reference disagree: TITO010.
+
+    Attributes:
+        names: Columns that differ.
+        fast: All columns of the row, as the fast engine gave them.
+        reference: Likewise, by the reference.
+    """
+
+    names: tuple[str, ...]
+    fast: AuditColumns
+    reference: AuditColumns
+
+    def __str__(self) -> str:
+        """Write both answers, column by column, on one printable line."""
+        return "; ".join(
+            f"{name}: fast {_listed(self.fast[name])}, reference {_listed(self.reference[name])}"  # type: ignore[literal-required]
+            for name in self.names
+        )
+
+
+class Looked(NamedTuple):
+    """What judging again came to.
+
+    Attributes:
+        rows: Number of rows that were judged again.
+        mismatches: Row to what differs there, where anything does.
+    """
+
+    rows: int
+    mismatches: dict[int, Mismatch]
+
+
+NOTHING = Looked(0, {})
+
+
+class Recheck:
+    """The ledger of one tokenizer or one audit: the time that judging again may take, and what it took.
+
+    Time that is not used is kept for later: a row that takes longer than what one call earns is judged again once
+    enough has come together.
+    """
+
+    def __init__(self, *, least: int = 0) -> None:
+        """Begin with nothing to spend.
+
+        Args:
+            least: Clean rows, and drifting rows, to judge again at once, on credit.
+        """
+        self._seen = 0
+        self._owed = {False: least, True: least}
+        self._credit = 0.0
+        self._tokens, self._seconds = float(_TOKENS), _SECONDS
+        self._calls, self._call_seconds = 1, _CALL_SECONDS
+
+    def guard(self, rows: int, *, share: float = SHARE, since: float | None = None) -> Guard:
+        """Watch over one call.
+
+        Args:
+            rows: Number of its rows; they are numbered on from call to call, so that no place is preferred.
+            share: Share of its time that may be spent.
+            since: When it began, by `time.perf_counter`; by default now.
+        """
+        first, self._seen = self._seen, self._seen + rows
+        key = np.zeros(1, dtype=np.uint64)
+        return Guard(self, lambda places: lots_of(places + first, key), share, since or time.perf_counter())
+
+    def look(
+        self,
+        asked: Asked,
+        columns: AuditColumns,
+        core: _core.Tokenizer,
+        *,
+        threads: int,
+        earned: float,
+        lots: Lots,
+    ) -> Looked:
+        """Judge some of the rows of a batch again that the fast engine answered, and compare every column.
+
+        Args:
+            asked: The rows.
+            columns: What the core said.
+            core: The core.
+            threads: Size of the pool.
+            earned: Seconds that this batch adds to what may be spent.
+            lots: Which rows come first, whatever they hold.
+        """
+        started = time.perf_counter()
+        self._credit += earned
+        if self._credit <= self._call and not any(self._owed.values()):
+            return NOTHING
+        rows = self._chosen(asked, columns, lots)
+        if not len(rows):
+            self._credit -= time.perf_counter() - started
+            return NOTHING
+        some, said = asked.some(rows), some_columns(columns, rows)
+        began = time.perf_counter()
+        again = some.judged(core, engine="reference", threads=threads)
+        judged = time.perf_counter() - began
+        mismatches = {}
+        if any(differing(said, again)):
+            mismatches = {
+                int(row): Mismatch(names, *both)
+                for place, row in enumerate(rows.tolist())
+                for both in [(_one(said, place), _one(again, place))]
+                if (names := tuple(differing(*both)))
+            }
+        self._tokens += float(_work(some.offsets, said["drifted"]).sum())
+        self._seconds += judged
+        spent = time.perf_counter() - started
+        self._calls += 1
+        self._call_seconds += spent - judged
+        self._credit -= spent
+        return Looked(len(rows), mismatches)
+
+    @property
+    def _call(self) -> float:
+        return self._call_seconds / self._calls
+
+    def _chosen(self, asked: Asked, columns: AuditColumns, lots: Lots) -> NDArray[np.int64]:
+        """The rows that are owed, then as many as the credit allows; ascending."""
+        fast = np.flatnonzero(columns["engine"] == _FAST)
+        drifted = columns["drifted"][fast]
+        lot = lots(fast)
+        owed = np.zeros(len(fast), dtype=np.bool_)
+        for kind, missing in self._owed.items():
+            candidates = np.flatnonzero(drifted == kind) if missing else fast[:0]
+            first = candidates[_lowest(lot[candidates], missing)]
+            owed[first] = True
+            self._owed[kind] -= len(first)
+        cost = _work(asked.offsets, columns["drifted"])[fast] * (self._seconds / self._tokens)
+        room = self._credit - self._call - cost[owed].sum()
+        candidates = np.flatnonzero(~owed & (cost <= room))
+        if len(candidates):
+            most = int(min(room / max(cost[candidates].min(), 1e-9), len(candidates)))
+            candidates = candidates[_lowest(lot[candidates], most)]
+            owed[candidates[np.cumsum(cost[candidates]) <= room]] = True
+        return fast[owed]
+
+
+class Guard(NamedTuple):
+    """What judging again is allowed to one call.
+
+    Attributes:
+        ledger: Its ledger.
+        lots: Rows of the call to their lots.
+        share: Share of its time that may be spent.
+        since: When it began, by `time.perf_counter`.
+    """
+
+    ledger: Recheck
+    lots: Lots
+    share: float
+    since: float
+
+    def look(self, asked: Asked, columns: AuditColumns, core: _core.Tokenizer, *, threads: int) -> Looked:
+        """Judge some rows again, as `Recheck.look` does."""
+        earned = self.share * (time.perf_counter() - self.since)
+        return self.ledger.look(asked, columns, core, threads=threads, earned=earned, lots=self.lots)
+
+
+def lots_of(numbers: NDArray[np.int64], keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Draw a lot for each row from its number and the key of its source (`key_of`): the same in every process."""
+    # The finaliser of SplitMix64: every bit of the number moves every bit of the lot.
+    lot: NDArray[np.uint64] = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + keys
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        lot ^= lot >> np.uint64(shift)
+        lot *= np.uint64(factor)
+    return lot ^ (lot >> np.uint64(31))
+
+
+def key_of(source: str, seed: int = 0) -> int:
+    """Return the key of a source for `lots_of`."""
+    name = f"{seed}\0{source}".encode("utf-8", "surrogateescape")
+    return int.from_bytes(hashlib.blake2b(name, digest_size=8).digest())
+
+
+def _work(offsets: NDArray[np.int64], drifted: NDArray[np.bool_]) -> NDArray[np.int64]:
+    work: NDArray[np.int64] = np.diff(offsets) * np.where(drifted, _DRIFT_WORK, 1)
+    return work
+
+
+def _lowest(lots: NDArray[np.uint64], most: int) -> NDArray[np.intp]:
+    """Places of the lowest lots, ascending."""
+    if most >= len(lots):
+        return np.argsort(lots, kind="stable")
+    lowest = np.argpartition(lots, most)[:most]
+    return lowest[np.argsort(lots[lowest], kind="stable")]
+
+
+def _one(columns: AuditColumns, row: int) -> AuditColumns:
+    return some_columns(columns, np.array([row]))
+
+
+def _listed(column: object) -> str:
+    values = column.tolist() if isinstance(column, np.ndarray) else list(column) if isinstance(column, list) else column
+    if not isinstance(values, list):
+        return shown(values)
+    return shown(values[:_SHOWN]) + (f" of {len(values):,}" if len(values) > _SHOWN else "")
