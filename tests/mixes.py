@@ -34,8 +34,8 @@ class Mixes:
         self._texts = Texts(seed)
         self._edits = Edits(vocabulary, seed)
         mixes: dict[str, tuple[float, Callable[[], Lists]]] = {
-            "natural": (0.12, self.natural),
-            "mutated": (0.17, self.mutated),
+            "natural": (0.11, self.natural),
+            "mutated": (0.15, self.mutated),
             "random": (0.08, self.uniform),
             "shortest": (0.05, self.shortest),
             "dense": (0.14, self.dense),
@@ -48,7 +48,7 @@ class Mixes:
             "unmade": (0.03, self.unmade),
             "single": (0.01, self.single),
             "joined": (0.03, self.joined),
-            "long": (0.02, self.long),
+            "long": (0.05, self.long),
         }
         self.shares = {name: share for name, (share, _) in mixes.items()}
         """The part of all tokens that each mix is meant to have."""
