@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 TITO_SHARED ?= ../shared
+FUZZ_SECONDS ?= 60
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -16,7 +17,7 @@ endif
 # The same for the build that pip starts.
 export MATURIN_PEP517_ARGS := $(LOCKED)
 
-.PHONY: demo test lint lint-rust lint-python bench conformance wheel clean
+.PHONY: demo test lint lint-rust lint-python bench conformance fuzz-smoke mutants wheel clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed examples/out/.made  ## build, and audit the example rollouts
@@ -31,6 +32,7 @@ lint: lint-rust lint-python  ## format, lints and types, of Rust and Python
 
 lint-rust:
 	cargo fmt --check
+	cargo fmt --check --manifest-path fuzz/Cargo.toml
 	cargo clippy $(LOCKED) --all-targets -- -D warnings
 	cargo clippy $(LOCKED) --all-targets --features python -- -D warnings
 
@@ -38,7 +40,7 @@ lint-python: $(VENV)/.installed $(VENV)/.tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy python tests examples benches
-	$(BIN)/mypy conformance
+	$(BIN)/mypy conformance fuzz
 	$(BIN)/stubtest tito_audit._core --mypy-config-file pyproject.toml --allowlist tests/stubtest_allowlist.txt
 
 bench: $(VENV)/.installed $(VENV)/.tools  ## criterion for the core, pytest-benchmark end to end
@@ -52,6 +54,16 @@ conformance: $(VENV)/.installed $(VENV)/.tools  ## the handed cases and tokenize
 		echo "conformance: skipped, there is no folder $(TITO_SHARED) (set TITO_SHARED to where it is)"; \
 	fi
 
+# Without a corpus of its own a short run starts from the same seeds each time; a long one finds its way back by `corpus`.
+FUZZ := fuzz/target/release/audit -max_total_time=$(FUZZ_SECONDS) -max_len=400 -timeout=60 -rss_limit_mb=8000 \
+	-artifact_prefix=fuzz/work/ -print_final_stats=1 $(if $(CI),-seed=1)
+
+fuzz-smoke: fuzz/target/release/audit fuzz/work/tokenizers.json  ## FUZZ_SECONDS of coverage-guided fuzzing
+	$(FUZZ) fuzz/work/corpus fuzz/work/seeds
+
+mutants: $(VENV)/.installed $(VENV)/.tools  ## plant faults in a copy of the core: do the tests notice each?
+	$(BIN)/python tests/mutate.py
+
 wheel: $(VENV)/.installed  ## the wheel that users get, tried in an environment of its own
 	rm -rf dist $(VENV)-wheel
 	$(PIP) wheel --no-deps --wheel-dir dist .
@@ -61,8 +73,16 @@ wheel: $(VENV)/.installed  ## the wheel that users get, tried in an environment 
 	rm -rf $(VENV)-wheel
 
 clean:  ## all that was made, but the compiled dependencies in target/
-	rm -rf $(VENV) $(VENV)-wheel .cache dist examples/out python/tito_audit/_core.*.so
+	rm -rf $(VENV) $(VENV)-wheel .cache dist examples/out fuzz/work python/tito_audit/_core.*.so
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks
+
+# The engine alone is instrumented, by the wrapper.
+fuzz/target/release/audit: $(wildcard fuzz/*.rs rust/*.rs) fuzz/Cargo.toml fuzz/Cargo.lock fuzz/rustc.sh Cargo.toml
+	cd fuzz && RUSTC_WRAPPER="$$PWD/rustc.sh" cargo build --release $(LOCKED)
+	@touch $@
+
+fuzz/work/tokenizers.json: fuzz/prepare.py $(wildcard tests/*.py) $(VENV)/.installed $(VENV)/.tools
+	$(BIN)/python $<
 
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name it with PYTHON=")'

@@ -21,7 +21,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from differential import Count, Differential, Outcome, judge
+from differential import Count, Differential, Outcome, engines
 from vocabulary import Vocabulary
 
 UNIT = 2_000_000
@@ -44,8 +44,7 @@ def compared(name: str, tokens: int, *, seed: int) -> Outcome:
     on = seed % PIPELINE_EVERY == 0
     options = {"skip_special_tokens": on, "clean_up_tokenization_spaces": on}
     known = vocabulary(name)
-    engines = (judge(known.core, engine, **options) for engine in ("fast", "reference"))
-    return Differential(name, known, *engines).run(tokens, seed=seed)
+    return Differential(name, known, *engines(known.core, **options)).run(tokens, seed=seed)
 
 
 def unit(work: tuple[str, int]) -> dict[str, Any]:

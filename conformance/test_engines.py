@@ -6,7 +6,7 @@
 import os
 
 import pytest
-from campaign import compared, table
+from campaign import compared, table, vocabulary
 from shared import NAMES
 
 TOKENS = int(os.environ.get("TITO_TOKENS", "100000"))
@@ -20,3 +20,6 @@ def test_every_column_is_that_of_the_reference(name: str, capfd: pytest.CaptureF
         print(f"\n{table({name: {'all': outcome.total}})}")  # noqa: T201 - the count is the result
     assert not outcome.differences, "\n".join(map(str, outcome.differences))
     assert outcome.total.tokens > TOKENS * 0.8
+    core = vocabulary(name).core
+    assert not core.demoted, core.not_fast
+    assert (outcome.total.fast > 0) == core.fast
