@@ -17,7 +17,7 @@ endif
 # The same for the build that pip starts.
 export MATURIN_PEP517_ARGS := $(LOCKED)
 
-.PHONY: demo test lint lint-rust lint-python bench conformance fuzz-smoke mutants wheel clean
+.PHONY: demo test lint lint-rust lint-python bench side-by-side conformance fuzz-smoke mutants wheel clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed examples/out/.made  ## build, and audit the example rollouts
@@ -46,6 +46,9 @@ lint-python: $(VENV)/.installed $(VENV)/.tools
 bench: $(VENV)/.installed $(VENV)/.tools  ## criterion for the core, pytest-benchmark end to end
 	cargo bench $(LOCKED) --bench core
 	$(BIN)/pytest benches/bench_check.py --benchmark-only
+
+side-by-side: $(VENV)/.installed $(VENV)/.tools $(VENV)/.peers  ## our check beside other tokenizers' decode and encode
+	$(BIN)/python benches/side_by_side.py $(SIDE_BY_SIDE)
 
 conformance: $(VENV)/.installed $(VENV)/.tools  ## the handed cases and tokenizers, where they are at hand
 	@if [ -d "$(TITO_SHARED)" ]; then \
@@ -98,6 +101,10 @@ $(VENV)/.installed: $(VENV)/.created pyproject.toml Cargo.toml $(wildcard Cargo.
 
 $(VENV)/.tools: pyproject.toml | $(VENV)/.installed
 	$(PIP) install --group dev
+	@touch $@
+
+$(VENV)/.peers: pyproject.toml | $(VENV)/.installed
+	$(PIP) install --group bench
 	@touch $@
 
 examples/out/.made: examples/make_examples.py $(VENV)/.installed

@@ -1,0 +1,109 @@
+"""What is timed beside batches of rows: loading, assertions in a loop, provenance, a second thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+from beside.engines import OURS, REFERENCE
+from beside.kinds import Workshop
+from beside.moments import Moment
+from beside.processes import Plan, Refused, fresh, timed
+from beside.tables import aligned
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A table with its title, and the numbers behind it."""
+
+    title: str
+    text: str
+    numbers: Any
+
+
+def load(shop: Workshop, plan: Plan) -> Found:
+    """Loading a tokenizer, for every engine that does so from the same file."""
+    numbers: dict[str, list[float]] = {}
+    refused: list[str] = []
+    for engine in plan.engines:
+        if engine in {"tiktoken", "fastokens+cache"}:  # one is converted by us, the other is loaded as fastokens is
+            continue
+        try:
+            numbers[engine] = [_moment(shop, plan, "load", engine=engine)["seconds"] for _ in range(plan.repeats)]
+        except Refused as error:
+            refused.append(f"{engine}: no figures: {error}")
+    middle = {engine: median(seconds) for engine, seconds in numbers.items()}
+    lines = [("engine", "ms", f"x {REFERENCE}")]
+    lines += [
+        (engine, f"{1e3 * middle[engine]:.0f}", _times(middle[engine], middle.get(REFERENCE))) for engine in middle
+    ]
+    return Found("load time", "\n".join([*aligned(lines), *refused]), numbers)
+
+
+def assertion(shop: Workshop, plan: Plan) -> Found:
+    """`assert_no_drift` on trajectories, half of which drift."""
+    path = shop.file("trajectories")
+    if path is None:
+        return Found("assert_no_drift", "skipped: no token of this vocabulary can be cut", {})
+    numbers = {form: _moment(shop, plan, "assert", rows=path, form=form) for form in ("numpy", "list")}
+    lines = [("ids from", "rows", "median ms", "p99 ms")]
+    for form, found in numbers.items():
+        for kind, seconds in found.items():
+            if len(seconds) > 1:
+                last = quantiles(seconds, n=100, method="inclusive")[98]
+                lines.append(
+                    (f"{form}, {kind}", str(len(seconds)), f"{1e3 * median(seconds):.3f}", f"{1e3 * last:.3f}")
+                )
+    return Found(f"assert_no_drift on {shop.size.trajectory:,} tokens", "\n".join(aligned(lines)), numbers)
+
+
+def provenance(shop: Workshop, plan: Plan) -> Found:
+    """`provenance_batch` on source code."""
+    path = shop.need("code")
+    runs = [_moment(shop, plan, "provenance", rows=path) for _ in range(plan.repeats)]
+    first = runs[0]
+    lines = [("columns", "Mtok/s")]
+    for name, key in (("per byte", "of_bytes"), ("per byte and per character", "of_chars")):
+        lines.append((name, f"{first['tokens'] / median(run[key] for run in runs) / 1e6:.3g}"))
+    per_byte = first["result"] / first["bytes"]
+    text = "\n".join([*aligned(lines), f"{per_byte:.1f} bytes of result per decoded byte"])
+    return Found(f"provenance_batch on {first['tokens']:,} tokens, one thread", text, runs)
+
+
+def threads(shop: Workshop, plan: Plan) -> Found:
+    """`check_batch` with two threads on two cores against one on one."""
+    path = shop.need("code")
+    both = [timed(plan.of(OURS), tokenizer=shop.path, rows=path, threads=count)[0] for count in (1, 2)]
+    refused = next((result.refused for result in both if result.refused), None)
+    title = "two threads against one, source code"
+    if refused:
+        return Found(title, f"no figures: {refused}", {})
+    one, two = both
+    lines = [("threads", "Mtok/s new", "again")]
+    lines += [(str(at), f"{each.cold / 1e6:.3g}", f"{each.warm / 1e6:.3g}") for at, each in enumerate(both, start=1)]
+    lines.append(("ratio", f"{two.cold / one.cold:.2f}", f"{two.warm / one.warm:.2f}"))
+    return Found(title, "\n".join(aligned(lines)), {"1": one.runs, "2": two.runs})
+
+
+MEASURES: Mapping[str, Callable[[Workshop, Plan], Found]] = {
+    "load": load,
+    "assert": assertion,
+    "provenance": provenance,
+    "threads": threads,
+}
+
+
+def _moment(
+    shop: Workshop, plan: Plan, measure: str, *, engine: str = OURS, rows: Path | None = None, form: str = "numpy"
+) -> Any:
+    job = Moment(
+        measure=measure, engine=engine, tokenizer=str(shop.path), rows=str(rows or ""), form=form, clock=plan.clock
+    )
+    return fresh("beside.moments", job, threads=1, patience=plan.patience)
+
+
+def _times(value: float, other: float | None) -> str:
+    return "-" if other is None else f"{value / other:.2f}"

@@ -1,0 +1,109 @@
+"""Fresh processes, one after the other, and the medians of what they found."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from beside.timing import Clock, Job, Timed
+
+BENCHES = Path(__file__).parents[1]
+
+
+class Refused(Exception):  # noqa: N818 - an engine may well not take a tokenizer
+    """An engine that ended without an answer; the message is the last thing it said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which engines are timed, and how patiently.
+
+    Attributes:
+        engines: Names of engines, ours among them.
+        repeats: Processes per figure.
+        seconds: A pass ends with the slice in which they are over.
+        patience: Seconds after which a process is given up.
+        clock: Time that passes, or time of the processor.
+    """
+
+    engines: tuple[str, ...]
+    repeats: int
+    seconds: float
+    patience: float
+    clock: Clock
+
+    def of(self, *engines: str) -> Plan:
+        return replace(self, engines=engines)
+
+
+@dataclass(slots=True)
+class Result:
+    """All that was timed of one engine on one kind of rows."""
+
+    engine: str
+    runs: list[Timed] = field(default_factory=list)
+    refused: str = ""
+
+    @property
+    def cold(self) -> float:
+        """Tokens per second of the first pass, median."""
+        return median(run["tokens"] / run["cold"] for run in self.runs)
+
+    @property
+    def warm(self) -> float:
+        """Tokens per second of the second pass, median."""
+        return median(run["tokens"] / run["warm"] for run in self.runs)
+
+
+def fresh(module: str, job: Mapping[str, Any], *, threads: int, patience: float) -> Any:
+    """Run one of our modules in a process of its own.
+
+    Raises:
+        Refused: It failed, or took longer than ``patience`` seconds.
+    """
+    size = str(threads)
+    paths = [str(BENCHES), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(paths),
+        "RAYON_NUM_THREADS": size,
+        "FASTOKENS_BPE_THREADS": size,
+        "TOKENIZERS_PARALLELISM": str(threads > 1).lower(),
+    }
+    command = [sys.executable, "-m", module, json.dumps(job)]
+    try:
+        done = subprocess.run(command, env=environment, timeout=patience, check=True, capture_output=True, text=True)
+    except subprocess.TimeoutExpired:
+        raise Refused(f"no answer in {patience:.0f} s") from None
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.strip().splitlines() or [f"exit {error.returncode}"]
+        raise Refused(said[-1][:160]) from None
+    return json.loads(done.stdout)
+
+
+def timed(plan: Plan, *, tokenizer: Path, rows: Path, threads: int) -> list[Result]:
+    """Time engines on rows, in turns, so that a noisy minute of the machine hits all of them."""
+    results = [Result(engine) for engine in plan.engines]
+    for _ in range(plan.repeats):
+        for result in results:
+            if result.refused:
+                continue
+            job = Job(
+                engine=result.engine,
+                tokenizer=str(tokenizer),
+                rows=str(rows),
+                threads=threads,
+                seconds=plan.seconds,
+                clock=plan.clock,
+            )
+            try:
+                result.runs.append(fresh("beside.timing", job, threads=threads, patience=plan.patience))
+            except Refused as refused:
+                result.refused = str(refused)
+    return results

@@ -1,0 +1,110 @@
+"""One process that times one engine on one file of rows: `python -m beside.timing JOB`, the answer as JSON."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any, Literal, TypedDict, TypeVar
+
+from beside.engines import ENGINES, Engine
+from beside.rows import Case, Rows
+
+SLICE = 1_250_000
+"""Tokens of one call. A pass ends with the slice in which its time is over."""
+
+
+Clock = Literal["wall", "cpu"]
+
+
+class Job(TypedDict):
+    """What to time."""
+
+    engine: str
+    tokenizer: str
+    rows: str
+    threads: int
+    seconds: float
+    clock: Clock
+
+
+class Timed(TypedDict):
+    """What one process found: tokens, and the seconds of the first and of the second pass over them.
+
+    ``equal`` of the ``compared`` first rows were re-encoded as the reference re-encodes them.
+    """
+
+    tokens: int
+    cold: float
+    warm: float
+    unchanged: int
+    equal: int
+    compared: int
+
+
+T = TypeVar("T")
+
+
+def pin(threads: int) -> None:
+    """Stay on as many processors as there are threads, where the system lets a process say so."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-threads:])
+
+
+def clocked(function: Callable[[], T], clock: Clock = "wall") -> tuple[float, T]:
+    """Seconds and answer of a call, without collections of garbage that is not its own."""
+    now = perf_counter if clock == "wall" else process_time
+    gc.collect()
+    gc.disable()
+    started = now()
+    answer = function()
+    seconds = now() - started
+    gc.enable()
+    return seconds, answer
+
+
+def measure(job: Job) -> Timed:
+    """Load, time the rows as they come for the first and the second time, and compare with the reference."""
+    case = Case.load(Path(job["rows"]))
+    engine = ENGINES[job["engine"]](Path(job["tokenizer"]), job["threads"])
+    engine.verdicts(engine.prepare(case.first))
+    seen: list[Rows] = []
+    cold = 0.0
+    unchanged = 0
+    for part in case.rows.slices(SLICE):
+        seconds, kept = _pass(engine, part, job["clock"])
+        seen.append(part)
+        cold += seconds
+        unchanged += kept
+        if cold >= job["seconds"]:
+            break
+    warm = sum(_pass(engine, part, job["clock"])[0] for part in seen)
+    again = engine.reencoded(case.rows.part(0, len(case.reference)))
+    return Timed(
+        tokens=sum(len(part.ids) for part in seen),
+        cold=cold,
+        warm=warm,
+        unchanged=unchanged,
+        equal=sum(ids == other for ids, other in zip(again, case.reference.lists(), strict=True)),
+        compared=len(case.reference),
+    )
+
+
+def _pass(engine: Engine[Any], part: Rows, clock: Clock) -> tuple[float, int]:
+    prepared = engine.prepare(part)
+    return clocked(lambda: engine.verdicts(prepared), clock)
+
+
+def main() -> None:
+    """Time what the argument says."""
+    job: Job = json.loads(sys.argv[1])
+    pin(job["threads"])
+    json.dump(measure(job), sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
