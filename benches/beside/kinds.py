@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import astuple, dataclass
 from functools import cached_property
 from itertools import islice
@@ -191,6 +191,7 @@ KINDS: Mapping[str, Maker] = {
     "tiny": _tiny,
 }
 _ALL = {**KINDS, "trajectories": _trajectories}
+GROUPS = ("drift", "run")
 QUICK_KINDS = ("code", "json", "drift-5", "run-a-drift", "tiny")
 ABOUT: Mapping[str, str] = {
     "code": "Python source of the standard library and the installed packages",
@@ -205,16 +206,14 @@ ABOUT: Mapping[str, str] = {
 
 
 def about(kind: str) -> str:
-    return ABOUT[kind.partition("-")[0]]
+    """Say what text a kind of rows is."""
+    return ABOUT[_group(kind)]
 
 
-def parse_kinds(names: Sequence[str]) -> list[str]:
-    """Kinds by name, or by the first part of it (``run``, ``drift``)."""
-    unknown = [name for name in names if not any(_named(kind, name) for kind in KINDS)]
-    if unknown:
-        raise ValueError(f"no kind of rows is named {', '.join(unknown)}; there are {', '.join(KINDS)}")
-    return [kind for kind in KINDS if any(_named(kind, name) for name in names)]
+def kinds_of(names: Collection[str]) -> list[str]:
+    """Kinds by name, a group's name standing for all of it."""
+    return [kind for kind in KINDS if kind in names or (_group(kind) in GROUPS and _group(kind) in names)]
 
 
-def _named(kind: str, name: str) -> bool:
-    return kind == name or (name in ABOUT and kind.startswith(f"{name}-"))
+def _group(kind: str) -> str:
+    return kind.partition("-")[0]

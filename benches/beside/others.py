@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
@@ -76,7 +76,8 @@ def provenance(shop: Workshop, plan: Plan) -> Found:
 def threads(shop: Workshop, plan: Plan) -> Found:
     """`check_batch` with two threads on two cores against one on one."""
     path = shop.need("code")
-    both = [timed(plan.of(OURS), tokenizer=shop.path, rows=path, threads=count)[0] for count in (1, 2)]
+    plan = replace(plan, engines=(OURS,), clock="wall")  # processor time does not fall with the second thread
+    both = [timed(plan, tokenizer=shop.path, rows=path, threads=count)[0] for count in (1, 2)]
     refused = next((result.refused for result in both if result.refused), None)
     title = "two threads against one, source code"
     if refused:

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -39,9 +39,6 @@ class Plan:
     patience: float
     clock: Clock
 
-    def of(self, *engines: str) -> Plan:
-        return replace(self, engines=engines)
-
 
 @dataclass(slots=True)
 class Result:
@@ -60,6 +57,10 @@ class Result:
     def warm(self) -> float:
         """Tokens per second of the second pass, median."""
         return median(run["tokens"] / run["warm"] for run in self.runs)
+
+    def medians(self) -> dict[str, float]:
+        """Both, where there are any figures."""
+        return {"cold": self.cold, "warm": self.warm} if self.runs else {}
 
 
 def fresh(module: str, job: Mapping[str, Any], *, threads: int, patience: float) -> Any:
