@@ -6,10 +6,43 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+
 import zoo
+from beside.rows import encoded, joined, recut
 
 SCRIPT = Path(__file__).parents[1] / "benches" / "side_by_side.py"
 KINDS = ("code", "drift-5")
+
+small_rows = st.lists(st.lists(st.integers(0, 2), max_size=4), max_size=6)
+
+
+@given(st.data(), small_rows)
+def test_equal_rows_are_counted_one_by_one(data: st.DataObject, first: list[list[int]]) -> None:
+    count = len(first)
+    second = data.draw(st.lists(st.lists(st.integers(0, 2), max_size=4), min_size=count, max_size=count))
+    other = joined(second)
+    expected = sum(row == there for row, there in zip(first, second, strict=True))
+    assert joined(first).count_equal(other.ids, other.offsets.astype(np.uint64)) == expected
+    assert other.count_equal(other.ids, other.offsets) == count
+
+
+@given(small_rows, st.integers(1, 9))
+def test_slices_are_all_rows_in_order(rows: list[list[int]], tokens: int) -> None:
+    assert [row for part in joined(rows).slices(tokens) for row in part.lists()] == rows
+
+
+def test_recut_rows_keep_their_text_and_drift() -> None:
+    wheel = Tokenizer.from_str(zoo.zoo()["bytelevel_cl100k"])
+    rows = encoded(wheel, iter(zoo.TEXT.splitlines()), tokens=10**9, rows=10**9)
+    cut = recut(wheel, rows, 20, seed=0)
+    assert cut is not None
+    assert len(cut.ids) == len(rows.ids) + 20
+    assert wheel.decode_batch(cut.lists()) == wheel.decode_batch(rows.lists())
+    assert 0 < len(rows) - rows.count_equal(cut.ids, cut.offsets) <= 20
 
 
 def test_quick_run_agrees_with_the_reference(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -83,9 +84,15 @@ def fresh(module: str, job: Mapping[str, Any], *, threads: int, patience: float)
     except subprocess.TimeoutExpired:
         raise Refused(f"no answer in {patience:.0f} s") from None
     except subprocess.CalledProcessError as error:
-        said = error.stderr.strip().splitlines() or [f"exit {error.returncode}"]
-        raise Refused(said[-1][:160]) from None
+        raise Refused(_complaint(error)) from None
     return json.loads(done.stdout)
+
+
+def _complaint(error: subprocess.CalledProcessError) -> str:
+    """The line that names the exception, else the last one (what died in native code leaves no traceback)."""
+    lines: list[str] = [*filter(None, error.stderr.splitlines())] or [f"exit {error.returncode}"]
+    named = [line for line in lines if re.match(r"[\w.]+(Error|Exception): ", line)]
+    return (named or lines)[-1][:160]
 
 
 def timed(plan: Plan, *, tokenizer: Path, rows: Path, threads: int) -> list[Result]:
