@@ -7,6 +7,7 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use tito_audit::audit::{PipelineOptions, Row};
 use tito_audit::engine::Engine;
+use tito_audit::batch::{Batch, Ids};
 use tito_audit::tokenizer::{LoadOptions, Tokenizer};
 use tokenizers::models::TrainerWrapper;
 use tokenizers::models::bpe::{BPE, BpeTrainer};
@@ -68,7 +69,10 @@ fn core(criterion: &mut Criterion) {
 
     let owners: Vec<u8> = (0..drifting.len()).map(|position| u8::from(position / 64 % 2 == 1)).collect();
     group.bench_function("provenance", |bencher| {
-        bencher.iter(|| black_box(tokenizer.provenance(&drifting, Some(&owners)).expect("the decoder is traceable")));
+        let offsets = [0, i64::try_from(drifting.len()).expect("a length")];
+        let batch = Batch::new(Ids::U32(&drifting), &offsets).and_then(|batch| batch.with_owners(Some(&owners)));
+        let batch = batch.expect("the arrays fit together");
+        bencher.iter(|| black_box(batch.provenance(&tokenizer, 1)));
     });
     group.finish();
 }

@@ -4,8 +4,8 @@ use crate::align::{self, Span};
 use crate::cause::{Cause, Drift};
 use crate::decode::DecodeTrace;
 use crate::engine::{Answered, Engine};
-use crate::error::{Error, Result, guarded};
-use crate::provenance::{self, Provenance, Straddling};
+use crate::error::{Result, guarded};
+use crate::provenance::{self, Straddling};
 use crate::tokenizer::{Added, Tokenizer};
 
 /// Options of a pipeline's decoding, measured as a second exposure under its own name.
@@ -274,19 +274,6 @@ impl Tokenizer {
         let cleaned = clean_up_spaces(&text);
         let is_cleaned = cleaned != text;
         Ok((cleaned, is_cleaned))
-    }
-
-    /// Whose bytes and characters a row decodes to.
-    ///
-    /// # Errors
-    /// [`Error::Reference`] where the reference fails, or where its decoder cannot be traced.
-    pub fn provenance(&self, ids: &[u32], owners: Option<&[u8]>) -> Result<(String, Provenance)> {
-        let text = self.decode(ids, false)?;
-        let decoded = self
-            .trace_decode(ids, &text)
-            .ok_or_else(|| Error::reference("its decoder is of a kind whose bytes cannot be traced back to tokens"))?;
-        let provenance = Provenance::new(&text, &decoded.ranges, owners);
-        Ok((text, provenance))
     }
 }
 

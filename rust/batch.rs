@@ -4,7 +4,7 @@ use crate::audit::{PipelineOptions, Row, RowAudit};
 use crate::engine::Engine;
 use crate::error::{Error, Result, guarded};
 use crate::pool;
-use crate::provenance::Provenance;
+use crate::provenance_columns::{ProvenanceColumns, shares};
 use crate::realised::{Pair, Realised};
 use crate::tokenizer::Tokenizer;
 
@@ -151,14 +151,18 @@ impl<'a> Batch<'a> {
         })
     }
 
-    /// Give every byte and character of every row its owner and token, in order, over `threads` threads.
-    pub fn provenance(&self, tokenizer: &Tokenizer, threads: usize) -> Vec<Result<(String, Provenance)>> {
-        self.map(threads, |index| {
-            let range = self.range(index);
-            let ids = self.ids.row(tokenizer, range.clone());
-            let owners = self.owners.map(|owners| owners[range].to_vec());
-            tokenizer.provenance(&ids, owners.as_deref())
-        })
+    /// Give every byte of every row its owner and token, in order, over `threads` threads.
+    pub fn provenance(&self, tokenizer: &Tokenizer, threads: usize) -> ProvenanceColumns {
+        let shares = shares(&self.offsets, threads);
+        ProvenanceColumns::joined(pool::map(shares.len(), threads, |share| {
+            let mut columns = ProvenanceColumns::default();
+            for row in shares[share].clone() {
+                let range = self.range(row);
+                let ids = self.ids.row(tokenizer, range.clone());
+                columns.push(tokenizer, &ids, self.owners.map(|owners| &owners[range]));
+            }
+            columns
+        }))
     }
 
     /// Compare every row with what was trained in its place, in order, over `threads` threads.

@@ -3,7 +3,6 @@
 use crate::audit::{Pipeline, PipelineOptions, RowAudit};
 use crate::cause::Cause;
 use crate::error::Result;
-use crate::provenance::Provenance;
 use crate::realised::{Kind, Realised};
 
 /// No cause, among indices into [`Cause::ALL`].
@@ -210,45 +209,6 @@ impl PipelineColumns {
         self.cause.push(row.cause.map_or(NO_CAUSE, index_of));
         self.ids.push(row.ids.iter().copied());
         self.lost.push(row.lost.iter().map(|&position| entry(Some(position))));
-    }
-}
-
-/// Owner and token of every byte and character of a batch of rows.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ProvenanceColumns {
-    /// D of every row.
-    pub text: Ragged<u8>,
-    /// Owner of every byte.
-    pub byte_owner: Vec<i16>,
-    /// First token of every byte.
-    pub byte_token: Vec<i64>,
-    /// First byte of every character, counted in its row.
-    pub chars: Ragged<i64>,
-    /// Owner of every character.
-    pub char_owner: Vec<i16>,
-    /// First token of every character.
-    pub char_token: Vec<i64>,
-    /// Rows on which the reference failed, with its words.
-    pub errors: Vec<(usize, String)>,
-}
-
-impl ProvenanceColumns {
-    /// Lay out the results of rows in order; a row that failed is empty but for its entry in `errors`.
-    pub fn new(rows: Vec<Result<(String, Provenance)>>) -> Self {
-        let mut columns = Self::default();
-        for (index, row) in rows.into_iter().enumerate() {
-            let (text, row) = row.unwrap_or_else(|error| {
-                columns.errors.push((index, error.to_string()));
-                Default::default()
-            });
-            columns.text.push(text.into_bytes());
-            columns.byte_owner.extend(row.byte_owner);
-            columns.byte_token.extend(row.byte_token.into_iter().map(|token| entry(Some(token))));
-            columns.chars.push(row.char_byte.into_iter().map(|at| entry(Some(at))));
-            columns.char_owner.extend(row.char_owner);
-            columns.char_token.extend(row.char_token.into_iter().map(|token| entry(Some(token))));
-        }
-        columns
     }
 }
 

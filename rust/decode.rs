@@ -10,6 +10,7 @@ use tokenizers::utils::SysRegex;
 use crate::ByteRange;
 use crate::byte_level;
 use crate::draft::{Draft, Edit};
+use crate::joining::Joining;
 
 const REPLACEMENT: &str = "\u{FFFD}";
 
@@ -118,6 +119,24 @@ impl Decoder {
     /// Whether [`trace`](Self::trace) may be given surfaces instead of token strings: the chain is byte-level alone.
     pub fn joins_surfaces(&self) -> bool {
         matches!(self.steps[..], [Step::ByteLevel])
+    }
+
+    /// How D follows from the surfaces alone; `None` where it does not.
+    pub(crate) fn joining(&self) -> Option<Joining> {
+        if self.joins_surfaces() {
+            return Some(Joining::Lossy);
+        }
+        let replaces = self.steps.iter().take_while(|step| matches!(step, Step::Replace { .. })).count();
+        match self.steps[replaces..] {
+            [] | [Step::Fuse] | [Step::ByteFallback] | [Step::ByteFallback, Step::Fuse] => {
+                Some(Joining::Valid(' ', 0, 0))
+            }
+            [Step::Fuse, Step::Strip { content, start, stop }]
+            | [Step::ByteFallback, Step::Fuse, Step::Strip { content, start, stop }] => {
+                Some(Joining::Valid(content, start, stop))
+            }
+            _ => None,
+        }
     }
 
     /// Decode `tokens`; `None` stands for an id outside the vocabulary, which decodes to nothing.
@@ -302,7 +321,7 @@ impl Draft {
 }
 
 /// The reference's `Strip`: up to `start` leading and `stop` trailing characters that equal `content`.
-fn strip(piece: &str, content: char, start: usize, stop: usize) -> Vec<Edit> {
+pub(crate) fn strip(piece: &str, content: char, start: usize, stop: usize) -> Vec<Edit> {
     let head = piece.chars().take(start).take_while(|&c| c == content).count() * content.len_utf8();
     let tail = piece[head..].chars().rev().take(stop).take_while(|&c| c == content).count() * content.len_utf8();
     let edits = [Edit::new(0..head, ""), Edit::new(piece.len() - tail..piece.len(), "")];

@@ -36,6 +36,9 @@ pub enum Error {
         /// The reference's own words.
         reason: String,
     },
+    /// A row whose bytes cannot be numbered.
+    #[error("the row has more than 2,147,483,647 tokens or bytes of text: too many for its provenance")]
+    RowTooLong,
     /// Ragged input that does not fit together.
     #[error("{0}")]
     Ragged(String),

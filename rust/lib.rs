@@ -20,12 +20,15 @@ mod draft;
 pub mod engine;
 pub mod error;
 pub mod pairs;
+mod joining;
 mod pool;
 pub mod provenance;
+pub mod provenance_columns;
 pub mod realised;
 pub mod reencode;
 mod sources;
 pub mod split;
+mod surfaces;
 pub mod tokenizer;
 
 #[cfg(feature = "python")]

@@ -1,7 +1,9 @@
-//! Whose bytes: the owner and the sampled token of every byte and character of D, and the re-encoded tokens whose bytes
-//! have more than one.
+//! Whose bytes: the owner and the sampled token of every byte of D, and the re-encoded tokens whose bytes have more than
+//! one owner.
 
 use crate::ByteRange;
+use crate::error::{Error, Result};
+use crate::tokenizer::Tokenizer;
 
 /// An owner that several owners share.
 pub const SHARED: i16 = -1;
@@ -13,30 +15,32 @@ pub struct Provenance {
     pub byte_owner: Vec<i16>,
     /// First sampled token that produced the byte.
     pub byte_token: Vec<usize>,
-    /// Owner of every character, [`SHARED`] where its bytes have several; empty without owners.
-    pub char_owner: Vec<i16>,
-    /// First sampled token of the character's first byte.
-    pub char_token: Vec<usize>,
-    /// Offset of the character's first byte.
-    pub char_byte: Vec<usize>,
 }
 
 impl Provenance {
-    /// Lay the tokens' owners on `text`; without `owners`, tokens only.
-    pub fn new(text: &str, ranges: &[ByteRange], owners: Option<&[u8]>) -> Self {
-        let mut byte_token = vec![0; text.len()];
+    /// Lay the tokens' owners on the `len` bytes of a text; without `owners`, tokens only.
+    pub fn new(len: usize, ranges: &[ByteRange], owners: Option<&[u8]>) -> Self {
+        let mut byte_token = vec![0; len];
         for (token, range) in ranges.iter().enumerate().rev() {
             byte_token[range.clone()].fill(token);
         }
-        let char_byte: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
-        let byte_owner = owners.map_or_else(Vec::new, |owners| owner_of_bytes(text.len(), ranges, owners));
-        let char_owner = if owners.is_some() {
-            text.char_indices().map(|(at, c)| common_owner(&byte_owner[at..at + c.len_utf8()])).collect()
-        } else {
-            Vec::new()
-        };
-        let char_token = char_byte.iter().map(|&at| byte_token[at]).collect();
-        Self { byte_owner, byte_token, char_owner, char_token, char_byte }
+        let byte_owner = owners.map_or_else(Vec::new, |owners| owner_of_bytes(len, ranges, owners));
+        Self { byte_owner, byte_token }
+    }
+}
+
+impl Tokenizer {
+    /// Whose bytes a row decodes to: the reference's text, and every step of its decoder followed.
+    ///
+    /// # Errors
+    /// [`Error::Reference`] where the reference fails, or where its decoder cannot be traced.
+    pub fn provenance(&self, ids: &[u32], owners: Option<&[u8]>) -> Result<(String, Provenance)> {
+        let text = self.decode(ids, false)?;
+        let decoded = self
+            .trace_decode(ids, &text)
+            .ok_or_else(|| Error::reference("its decoder is of a kind whose bytes cannot be traced back to tokens"))?;
+        let provenance = Provenance::new(text.len(), &decoded.ranges, owners);
+        Ok((text, provenance))
     }
 }
 
@@ -53,7 +57,7 @@ pub fn owner_of_bytes(len: usize, ranges: &[ByteRange], owners: &[u8]) -> Vec<i1
 }
 
 /// The one owner of `bytes`, or [`SHARED`].
-fn common_owner(bytes: &[i16]) -> i16 {
+pub(crate) fn common_owner(bytes: &[i16]) -> i16 {
     match bytes {
         [first, rest @ ..] if rest.iter().all(|owner| owner == first) => *first,
         _ => SHARED,

@@ -10,9 +10,10 @@ use pyo3::types::PyDict;
 use crate::audit::{Flags, PipelineOptions};
 use crate::batch::{Batch, Ids};
 use crate::cause::Cause;
-use crate::columns::{AuditColumns, ProvenanceColumns, RealisedColumns};
+use crate::columns::{AuditColumns, RealisedColumns};
 use crate::engine::{Answered, Engine};
 use crate::error::{Error, guarded};
+use crate::provenance_columns::{CharacterColumns, ProvenanceColumns};
 use crate::tokenizer::{LoadOptions, Tokenizer};
 
 pyo3::import_exception!(tito_audit.errors, TokenizerError);
@@ -21,7 +22,11 @@ impl From<Error> for PyErr {
     fn from(error: Error) -> Self {
         match error {
             Error::Ragged(message) => PyValueError::new_err(message),
-            Error::Load { .. } | Error::Dropout { .. } | Error::NotProven { .. } | Error::Reference { .. } => {
+            Error::Load { .. }
+            | Error::Dropout { .. }
+            | Error::NotProven { .. }
+            | Error::Reference { .. }
+            | Error::RowTooLong => {
                 TokenizerError::new_err(error.to_string())
             }
         }
@@ -184,7 +189,7 @@ impl PyTokenizer {
     ) -> PyResult<Bound<'py, PyDict>> {
         let ids = IdArray::new(ids)?;
         let batch = Batch::new(ids.ids()?, offsets.as_slice()?)?.with_owners(slice(owners.as_ref())?)?;
-        let columns = py.detach(|| ProvenanceColumns::new(batch.provenance(&self.0, threads)));
+        let columns = py.detach(|| batch.provenance(&self.0, threads));
         provenance_dict(py, columns)
     }
 
@@ -265,15 +270,33 @@ fn audit_dict(py: Python<'_>, columns: AuditColumns) -> PyResult<Bound<'_, PyDic
 
 fn provenance_dict(py: Python<'_>, columns: ProvenanceColumns) -> PyResult<Bound<'_, PyDict>> {
     let dict = Columns(PyDict::new(py));
-    dict.set("text_bytes", columns.text.values)?;
-    dict.set("byte_offsets", columns.text.offsets)?;
-    dict.set("byte_owner", columns.byte_owner)?;
-    dict.set("byte_token", columns.byte_token)?;
-    dict.set("char_offsets", columns.chars.offsets)?;
-    dict.set("char_owner", columns.char_owner)?;
-    dict.set("char_token", columns.char_token)?;
-    dict.set("char_byte", columns.chars.values)?;
+    dict.set("text_bytes", columns.bytes.text)?;
+    dict.set("byte_offsets", columns.offsets)?;
+    dict.set("byte_owner", columns.bytes.owner)?;
+    dict.set("byte_token", columns.bytes.token)?;
     dict.0.set_item("errors", columns.errors)?;
+    Ok(dict.0)
+}
+
+/// The characters of rows whose bytes `Tokenizer.provenance` gave.
+#[pyfunction]
+#[pyo3(signature = (text_bytes, byte_offsets, byte_token, byte_owner, *, threads=1))]
+fn characters<'py>(
+    py: Python<'py>,
+    text_bytes: PyReadonlyArray1<'py, u8>,
+    byte_offsets: PyReadonlyArray1<'py, i64>,
+    byte_token: PyReadonlyArray1<'py, i32>,
+    byte_owner: PyReadonlyArray1<'py, i16>,
+    threads: usize,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (text, offsets) = (text_bytes.as_slice()?, byte_offsets.as_slice()?);
+    let (token, owner) = (byte_token.as_slice()?, byte_owner.as_slice()?);
+    let columns = py.detach(|| CharacterColumns::new(text, offsets, token, owner, threads))?;
+    let dict = Columns(PyDict::new(py));
+    dict.set("char_offsets", columns.offsets)?;
+    dict.set("char_owner", columns.owner)?;
+    dict.set("char_token", columns.token)?;
+    dict.set("char_byte", columns.byte)?;
     Ok(dict.0)
 }
 
@@ -312,5 +335,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("CAUSES", pyo3::types::PyTuple::new(module.py(), Cause::ALL.map(Cause::code))?)?;
     module.add("ENGINES", pyo3::types::PyTuple::new(module.py(), Answered::NAMES)?)?;
     module.add("FLAGS", pyo3::types::PyTuple::new(module.py(), Flags::NAMES)?)?;
+    module.add_function(wrap_pyfunction!(characters, module)?)?;
     module.add_class::<PyTokenizer>()
 }

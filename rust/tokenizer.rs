@@ -11,7 +11,9 @@ use crate::compose::{self, Form};
 use crate::decode::{DecodeTrace, Decoder};
 use crate::engine::Proof;
 use crate::error::{Error, Result, guarded};
+use crate::joining::{Bytes, Joining};
 use crate::sources::Prefixes;
+use crate::surfaces::Surfaces;
 
 /// How to load a tokenizer.
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,19 +40,16 @@ impl Added {
     }
 }
 
-/// One id of the vocabulary.
-struct Entry {
-    /// The string that the decoder is given.
-    token: Box<str>,
-    /// The bytes that the token stands for by itself.
-    surface: Box<[u8]>,
-}
-
 /// A loaded tokenizer. Immutable, so threads share it freely.
 pub struct Tokenizer {
     reference: tokenizers::Tokenizer,
     decoder: Option<Decoder>,
-    vocab: HashMap<u32, Entry>,
+    /// The strings that the decoder is given.
+    tokens: Surfaces,
+    /// The bytes that the tokens stand for by themselves.
+    surfaces: Surfaces,
+    /// How D follows from the surfaces alone, where it does.
+    joining: Option<Joining>,
     /// Stands for every id outside the vocabulary.
     outside: u32,
     added: HashMap<u32, Added>,
@@ -82,26 +81,46 @@ impl Tokenizer {
         check_normalized_tokens(&reference)?;
         let changed = normalise_settings(&mut reference, options)?;
         let decoder = serde_json::to_value(reference.get_decoder()).ok().as_ref().and_then(Decoder::from_json);
-        let vocab = read_vocab(&reference, decoder.as_ref());
+        let (ids, tokens) = read_vocab(&reference);
+        let surface_of = |token: &String| decoder.as_ref().map_or_else(|| token.clone().into(), |d| d.surface(token));
+        let surfaces = Surfaces::new(&ids, tokens.iter().map(surface_of));
         let added = reference.get_added_vocabulary().get_added_tokens_decoder().iter().map(|(&id, token)| {
-            let surface = vocab.get(&id).map_or(token.content.as_bytes(), |entry: &Entry| &entry.surface);
+            let surface = surfaces.get(id).unwrap_or(token.content.as_bytes());
             let is_whitespace = std::str::from_utf8(surface).is_ok_and(|text| text.chars().all(char::is_whitespace));
             let added = Added { token: token.clone(), is_whitespace };
             (id, added)
         });
-        Ok(Self {
+        let mut tokenizer = Self {
             added: added.collect(),
             unk: unk_id(&reference, json),
             prefixes: Prefixes::probe(&reference),
             unicode_form: serde_json::to_value(reference.get_normalizer()).ok().as_ref().and_then(compose::form_of),
             pure_merges: pure_merges(reference.get_model()),
-            outside: (0..=u32::MAX).rev().find(|id| !vocab.contains_key(id)).unwrap_or_default(),
+            outside: (0..=u32::MAX).rev().find(|&id| !surfaces.contains(id)).unwrap_or_default(),
             proof: Proof::Missing("its kind is not covered yet".to_owned()),
+            tokens: Surfaces::new(&ids, &tokens),
+            joining: decoder.as_ref().and_then(Decoder::joining).filter(|joining| joining.suits(&surfaces)),
             decoder,
-            vocab,
+            surfaces,
             changed,
             reference,
-        })
+        };
+        tokenizer.distrust_joining(&ids);
+        Ok(tokenizer)
+    }
+
+    /// Join surfaces only where that gives the reference's text, on a sample of the vocabulary: how its decoders work is
+    /// known of one version.
+    fn distrust_joining(&mut self, ids: &[u32]) {
+        let is_text = |id: &u32| self.surface(*id).is_some_and(|surface| std::str::from_utf8(surface).is_ok());
+        let is_any = self.joining == Some(Joining::Lossy);
+        let sample = ids.iter().copied().step_by(ids.len() / 256 + 1);
+        let sample: Vec<u32> = sample.filter(|id| is_any || is_text(id)).collect();
+        let mut bytes = Bytes::default();
+        let is_joined = self.join(&sample, None, &mut bytes);
+        if is_joined && !self.decode(&sample, false).is_ok_and(|text| text.as_bytes() == bytes.text) {
+            self.joining = None;
+        }
     }
 
     /// The reference itself.
@@ -160,7 +179,7 @@ impl Tokenizer {
 
     /// Whether decoding with `skip_special_tokens` drops this id.
     pub fn is_skipped(&self, id: u32) -> bool {
-        self.vocab.get(&id).is_some_and(|entry| self.reference.get_added_vocabulary().is_special_token(&entry.token))
+        self.token(id).is_some_and(|token| self.reference.get_added_vocabulary().is_special_token(token))
     }
 
     /// Whether this id is a `<0xXX>` byte token of a model with byte fallback.
@@ -171,31 +190,37 @@ impl Tokenizer {
             _ => false,
         };
         falls_back
-            && self.vocab.get(&id).is_some_and(|entry| entry.token.starts_with("<0x") && entry.surface.len() == 1)
+            && self.token(id).is_some_and(|token| token.starts_with("<0x"))
+            && self.surface(id).is_some_and(|surface| surface.len() == 1)
     }
 
     /// The bytes that an id stands for by itself, `None` outside the vocabulary.
     pub fn surface(&self, id: u32) -> Option<&[u8]> {
-        self.vocab.get(&id).map(|entry| &*entry.surface)
+        self.surfaces.get(id)
+    }
+
+    /// The string of an id that the decoder is given, `None` outside the vocabulary.
+    fn token(&self, id: u32) -> Option<&str> {
+        std::str::from_utf8(self.tokens.get(id)?).ok()
     }
 
     /// The id as the reference sees it; an id outside the vocabulary becomes one that is outside it too.
     pub fn known(&self, id: i64) -> u32 {
-        u32::try_from(id).ok().filter(|id| self.vocab.contains_key(id)).unwrap_or(self.outside)
+        u32::try_from(id).ok().filter(|&id| self.surfaces.contains(id)).unwrap_or(self.outside)
     }
 
     /// Whether an id is outside the vocabulary.
     pub fn is_unknown(&self, id: u32) -> bool {
-        !self.vocab.contains_key(&id)
+        !self.surfaces.contains(id)
     }
 
     /// Whether `id` comes back when its own string is encoded as one pre-token; other models than BPE always say yes.
     pub fn is_reachable(&self, id: u32) -> bool {
-        let (ModelWrapper::BPE(model), Some(entry)) = (self.reference.get_model(), self.vocab.get(&id)) else {
+        let (ModelWrapper::BPE(model), Some(token)) = (self.reference.get_model(), self.token(id)) else {
             return true;
         };
         self.added.contains_key(&id)
-            || model.tokenize(&entry.token).is_ok_and(|tokens| matches!(&tokens[..], [one] if one.id == id))
+            || model.tokenize(token).is_ok_and(|tokens| matches!(&tokens[..], [one] if one.id == id))
     }
 
     /// Whether the merges alone, without the whole-word rule, turn the pre-token `normalized` into one token.
@@ -219,11 +244,14 @@ impl Tokenizer {
     /// Decode and say where every token lies; `None` where the trace does not give `text`, the reference's own.
     pub fn trace_decode(&self, ids: &[u32], text: &str) -> Option<DecodeTrace> {
         let decoder = self.decoder.as_ref()?;
-        let by_surface = decoder.joins_surfaces();
-        let tokens = ids.iter().map(|id| {
-            self.vocab.get(id).map(|entry| if by_surface { &*entry.surface } else { entry.token.as_bytes() })
-        });
-        Some(decoder.trace(tokens)).filter(|trace| trace.text == text)
+        let table = if decoder.joins_surfaces() { &self.surfaces } else { &self.tokens };
+        Some(decoder.trace(ids.iter().map(|&id| table.get(id)))).filter(|trace| trace.text == text)
+    }
+
+    /// Write D behind what `bytes` holds, with token and owner of every byte, where it follows from the surfaces alone;
+    /// nothing is written and the answer is no where it does not.
+    pub(crate) fn join(&self, ids: &[u32], owners: Option<&[u8]>, bytes: &mut Bytes) -> bool {
+        self.joining.is_some_and(|joining| joining.write(&self.surfaces, ids, owners, bytes))
     }
 
     /// Encode as the reference does, without special tokens.
@@ -293,15 +321,14 @@ fn normalise_settings(reference: &mut tokenizers::Tokenizer, options: LoadOption
     Ok(changed)
 }
 
-fn read_vocab(reference: &tokenizers::Tokenizer, decoder: Option<&Decoder>) -> HashMap<u32, Entry> {
+/// Every id in order, and its string.
+fn read_vocab(reference: &tokenizers::Tokenizer) -> (Vec<u32>, Vec<String>) {
     let ids = reference.get_vocab(true).into_values();
-    let ids = ids.chain(reference.get_added_vocabulary().get_added_tokens_decoder().keys().copied());
-    ids.filter_map(|id| {
-        let token = reference.id_to_token(id)?;
-        let surface = decoder.map_or_else(|| token.as_bytes().to_vec(), |decoder| decoder.surface(&token));
-        Some((id, Entry { token: token.into(), surface: surface.into() }))
-    })
-    .collect()
+    let mut ids: Vec<u32> =
+        ids.chain(reference.get_added_vocabulary().get_added_tokens_decoder().keys().copied()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids.into_iter().filter_map(|id| Some((id, reference.id_to_token(id)?))).unzip()
 }
 
 fn unk_id(reference: &tokenizers::Tokenizer, json: &[u8]) -> Option<u32> {

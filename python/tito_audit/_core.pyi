@@ -89,20 +89,38 @@ class AuditColumns(TypedDict):
     errors: list[tuple[int, str]]
 
 class ProvenanceColumns(TypedDict):
-    """What `Tokenizer.provenance` returns: every byte and character of D with its owner and sampled token."""
+    """What `Tokenizer.provenance` returns: every byte of D with its owner and sampled token."""
 
     text_bytes: NDArray[np.uint8]
     byte_offsets: NDArray[np.int64]
     byte_owner: NDArray[np.int16]
     """-1 where several owners produced the byte together (a shared U+FFFD); empty without owners."""
-    byte_token: NDArray[np.int64]
+    byte_token: NDArray[np.int32]
     """Index in the row of the (first) sampled token that produced the byte."""
+    errors: list[tuple[int, str]]
+
+class CharacterColumns(TypedDict):
+    """What `characters` returns: every character of D with its owner and sampled token."""
+
     char_offsets: NDArray[np.int64]
     char_owner: NDArray[np.int16]
-    char_token: NDArray[np.int64]
-    char_byte: NDArray[np.int64]
+    """-1 where the character's bytes have several owners; empty without owners."""
+    char_token: NDArray[np.int32]
+    char_byte: NDArray[np.int32]
     """Offset in the row's D of the character's first byte."""
-    errors: list[tuple[int, str]]
+
+def characters(
+    text_bytes: NDArray[np.uint8],
+    byte_offsets: NDArray[np.int64],
+    byte_token: NDArray[np.int32],
+    byte_owner: NDArray[np.int16],
+    *,
+    threads: int = 1,
+) -> CharacterColumns:
+    """Give owner and sampled token of every character of the rows whose bytes `Tokenizer.provenance` gave; without the GIL.
+
+    Raises `ValueError` where the columns do not fit together.
+    """
 
 class RealisedColumns(TypedDict):
     """What `Tokenizer.realised` returns: what the trainer scored beside what was sampled, per row and per span."""
@@ -208,7 +226,10 @@ class Tokenizer:
         owners: NDArray[np.uint8] | None = None,
         threads: int = 1,
     ) -> ProvenanceColumns:
-        """Give owner and sampled token of every byte and character of each row; the GIL is released."""
+        """Give owner and sampled token of every byte of each row; the GIL is released.
+
+        A row of more than 2,147,483,647 tokens or bytes has no bytes and an entry in ``errors``.
+        """
     def realised(
         self,
         ids: Ids,

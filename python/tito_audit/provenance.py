@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tito_audit._core import characters
 from tito_audit.check import pool_size
+from tito_audit.lazy import lazy
 from tito_audit.printable import counted
 from tito_audit.ragged import aligned, row_index, to_rows
 from tito_audit.records import to_ids, to_mask, to_owners
@@ -18,10 +20,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tito_audit._core import ProvenanceColumns
+    from tito_audit._core import CharacterColumns, ProvenanceColumns
 
 SHARED = -1
 """Owner of a byte or character that several owners produced."""
+NO_OWNERS = np.empty(0, dtype=np.int16)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -32,18 +35,18 @@ class Provenance:
         text: D.
         byte_owner: ``int16`` per UTF-8 byte of D, -1 for a byte of a U+FFFD that several owners produced; None where
             neither mask nor owners were given.
-        byte_token: ``int64`` per byte: position of the (first) sampled token that produced it.
+        byte_token: ``int32`` per byte: position of the (first) sampled token that produced it.
         char_owner: ``int16`` per character (code point) of D, -1 where its bytes have several owners; or None.
-        char_token: ``int64`` per character: token of its first byte.
-        char_byte: ``int64`` per character: offset of its first byte on D.
+        char_token: ``int32`` per character: token of its first byte.
+        char_byte: ``int32`` per character: offset of its first byte on D.
     """
 
     text: str
     byte_owner: NDArray[np.int16] | None
-    byte_token: NDArray[np.int64]
+    byte_token: NDArray[np.int32]
     char_owner: NDArray[np.int16] | None
-    char_token: NDArray[np.int64]
-    char_byte: NDArray[np.int64]
+    char_token: NDArray[np.int32]
+    char_byte: NDArray[np.int32]
 
     @property
     def runs(self) -> tuple[tuple[int, int, int], ...]:
@@ -74,29 +77,50 @@ class Provenance:
 class ProvenanceBatch:
     """`Provenance` of many rows as ragged columns; ``batch[i]`` is one row.
 
+    The columns per character are computed when one of them is first asked for.
+
     Attributes:
         text_bytes: ``uint8``, D of all rows end to end, UTF-8.
         byte_offsets: ``int64``, shape ``(rows + 1,)``, of the columns per byte.
         byte_owner: ``int16`` per byte, or None.
-        byte_token: ``int64`` per byte; positions count from the first id of the row.
-        char_offsets: ``int64``, shape ``(rows + 1,)``, of the columns per character.
-        char_owner: ``int16`` per character, or None.
-        char_token: ``int64`` per character.
-        char_byte: ``int64`` per character; offsets count from the start of the row's D.
-        errors: Row to message where the reference failed to decode; such a row has no text.
+        byte_token: ``int32`` per byte; positions count from the first id of the row.
+        errors: Row to message where the reference failed to decode, or where the row has more than 2,147,483,647 tokens
+            or bytes of text; such a row has no text.
     """
 
-    def __init__(self, columns: ProvenanceColumns, *, owned: bool) -> None:
+    def __init__(self, columns: ProvenanceColumns, *, owned: bool, threads: int = 1) -> None:
         """Name the columns of the core."""
         self.text_bytes = columns["text_bytes"]
         self.byte_offsets = columns["byte_offsets"]
         self.byte_owner = columns["byte_owner"] if owned else None
         self.byte_token = columns["byte_token"]
-        self.char_offsets = columns["char_offsets"]
-        self.char_owner = columns["char_owner"] if owned else None
-        self.char_token = columns["char_token"]
-        self.char_byte = columns["char_byte"]
         self.errors = dict(columns["errors"])
+        self._threads = threads
+
+    @property
+    def char_offsets(self) -> NDArray[np.int64]:
+        """``int64``, shape ``(rows + 1,)``, of the columns per character."""
+        return self._characters["char_offsets"]
+
+    @property
+    def char_owner(self) -> NDArray[np.int16] | None:
+        """``int16`` per character, -1 where its bytes have several owners; or None."""
+        return None if self.byte_owner is None else self._characters["char_owner"]
+
+    @property
+    def char_token(self) -> NDArray[np.int32]:
+        """``int32`` per character: token of its first byte."""
+        return self._characters["char_token"]
+
+    @property
+    def char_byte(self) -> NDArray[np.int32]:
+        """``int32`` per character: its first byte; offsets count from the start of the row's D."""
+        return self._characters["char_byte"]
+
+    @lazy
+    def _characters(self) -> CharacterColumns:
+        owner = NO_OWNERS if self.byte_owner is None else self.byte_owner
+        return characters(self.text_bytes, self.byte_offsets, self.byte_token, owner, threads=self._threads)
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -189,5 +213,6 @@ def provenance_batch(
     if mask is not None:
         zero_one = aligned(mask, offsets, to_mask, column="mask")
         owner = zero_one if owner is None else owner
-    columns = engine.core.provenance(ids, offsets, owners=owner, threads=pool_size(threads))
-    return ProvenanceBatch(columns, owned=owner is not None)
+    pool = pool_size(threads)
+    columns = engine.core.provenance(ids, offsets, owners=owner, threads=pool)
+    return ProvenanceBatch(columns, owned=owner is not None, threads=pool)
