@@ -127,14 +127,13 @@ impl Decoder {
             return Some(Joining::Lossy);
         }
         let replaces = self.steps.iter().take_while(|step| matches!(step, Step::Replace { .. })).count();
-        match self.steps[replaces..] {
-            [] | [Step::Fuse] | [Step::ByteFallback] | [Step::ByteFallback, Step::Fuse] => {
-                Some(Joining::Valid(' ', 0, 0))
-            }
-            [Step::Fuse, Step::Strip { content, start, stop }]
-            | [Step::ByteFallback, Step::Fuse, Step::Strip { content, start, stop }] => {
-                Some(Joining::Valid(content, start, stop))
-            }
+        let mut rest = &self.steps[replaces..];
+        if let [Step::ByteFallback, others @ ..] = rest {
+            rest = others;
+        }
+        match rest {
+            [] | [Step::Fuse] => Some(Joining::Valid(' ', 0, 0)),
+            [Step::Fuse, Step::Strip { content, start, stop }] => Some(Joining::Valid(*content, *start, *stop)),
             _ => None,
         }
     }

@@ -64,6 +64,11 @@ pub(crate) fn common_owner(bytes: &[i16]) -> i16 {
     }
 }
 
+/// A position in a row, of which no more than 31 bits are used.
+pub(crate) fn short(position: usize) -> i32 {
+    i32::try_from(position).expect("the length of the row was checked")
+}
+
 /// Number of characters whose bytes have several owners.
 pub fn shared_characters(text: &str, byte_owner: &[i16]) -> usize {
     let is_shared = |&(at, c): &(usize, char)| common_owner(&byte_owner[at..at + c.len_utf8()]) == SHARED;

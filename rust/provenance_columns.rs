@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::error::{Error, Result, guarded};
 use crate::joining::Bytes;
 use crate::pool;
-use crate::provenance::common_owner;
+use crate::provenance::{common_owner, short};
 use crate::tokenizer::Tokenizer;
 
 /// Owner and token of every byte of a batch of rows.
@@ -108,16 +108,24 @@ impl CharacterColumns {
     /// The characters of the rows that [`ProvenanceColumns`] tells the bytes of, over `threads` threads.
     ///
     /// # Errors
-    /// [`Error::Ragged`] where the arrays do not fit together.
+    /// [`Error::Ragged`] where the arrays do not fit together, [`Error::RowTooLong`] for a row that has no provenance.
     pub fn new(text: &[u8], offsets: &[i64], token: &[i32], owner: &[i16], threads: usize) -> Result<Self> {
         let rows = ends(offsets).filter(|rows| rows.first() == Some(&0) && rows.last() == Some(&text.len()));
         let fits = token.len() == text.len() && (owner.is_empty() || owner.len() == text.len());
         let Some(rows) = rows.filter(|_| fits) else {
             return Err(Error::Ragged("the columns of the bytes do not fit together".to_owned()));
         };
+        rows.windows(2).try_for_each(|row| in_reach(row[1] - row[0]))?;
         let ranges = shares(&rows, threads);
         let parts = pool::map(ranges.len(), threads, |part| {
-            let mut columns = Self { offsets: vec![0], ..Self::default() };
+            let (first, last) = (rows[ranges[part].start], rows[ranges[part].end]);
+            // Space for as many characters as bytes: what is not touched costs nothing, and growing would.
+            let mut columns = Self {
+                offsets: vec![0],
+                byte: Vec::with_capacity(last - first),
+                token: Vec::with_capacity(last - first),
+                owner: Vec::with_capacity(owner.len().min(last - first)),
+            };
             for row in ranges[part].clone() {
                 let row = rows[row]..rows[row + 1];
                 columns.push(&text[row.clone()], &token[row.clone()], owner.get(row).unwrap_or_default());
@@ -130,13 +138,15 @@ impl CharacterColumns {
     fn push(&mut self, text: &[u8], token: &[i32], owner: &[i16]) {
         let mut at = 0;
         while at < text.len() {
-            let ascii = text[at..].iter().take_while(|byte| byte.is_ascii()).count();
-            let stop = at + ascii;
-            self.byte.extend((at..stop).map(short));
-            self.token.extend_from_slice(&token[at..stop]);
-            self.owner.extend_from_slice(owner.get(at..stop).unwrap_or_default());
-            at = stop;
-            while text.get(at).is_some_and(|byte| !byte.is_ascii()) {
+            // Most text is ASCII, where characters are bytes.
+            let block = at..text.len().min(at + 64);
+            if text[block.clone()].is_ascii() {
+                self.byte.extend(short(block.start)..short(block.end));
+                self.token.extend_from_slice(&token[block.clone()]);
+                self.owner.extend_from_slice(owner.get(block.clone()).unwrap_or_default());
+                at = block.end;
+            }
+            while at < block.end {
                 let len = 1 + text[at + 1..].iter().take_while(|&byte| byte & 0xC0 == 0x80).count();
                 self.byte.push(short(at));
                 self.token.push(token[at]);
@@ -180,7 +190,9 @@ fn concatenated<T: Copy>(mut lists: Vec<Vec<T>>) -> Vec<T> {
         lists.swap_remove(0)
     } else {
         let mut all = Vec::with_capacity(lists.iter().map(Vec::len).sum());
-        lists.into_iter().for_each(|list| all.extend_from_slice(&list));
+        for list in lists {
+            all.extend_from_slice(&list);
+        }
         all
     };
     all.shrink_to_fit();
@@ -197,10 +209,82 @@ fn in_reach(len: usize) -> Result<()> {
     i32::try_from(len).map(|_| ()).map_err(|_| Error::RowTooLong)
 }
 
-fn short(position: usize) -> i32 {
-    i32::try_from(position).unwrap_or(i32::MAX)
-}
-
 fn entry(len: usize) -> i64 {
     i64::try_from(len).expect("lengths of arrays fit 63 bits")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::provenance::SHARED;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+        #[test]
+        fn characters_are_those_of_their_bytes_over_any_threads(
+            texts in prop::collection::vec("[aé日😀]{0,9}|[ -~]{60,140}|[ -~]{50,70}[é日a]{1,20}", 0..8),
+            threads in 0usize..5,
+            owners in prop::collection::vec(SHARED..2, 1..9),
+        ) {
+            let offsets: Vec<i64> = std::iter::once(0).chain(texts.iter().scan(0, |end, text| {
+                *end += entry(text.len());
+                Some(*end)
+            })).collect();
+            let text = texts.concat();
+            let token: Vec<i32> = (0..).map(|at: i32| at / 3).take(text.len()).collect();
+            let owner: Vec<i16> = (0..text.len()).map(|at| owners[at % owners.len()]).collect();
+            let with = CharacterColumns::new(text.as_bytes(), &offsets, &token, &owner, threads).unwrap();
+            let without = CharacterColumns::new(text.as_bytes(), &offsets, &token, &[], threads).unwrap();
+            prop_assert_eq!(&without, &CharacterColumns { owner: Vec::new(), ..with.clone() });
+
+            let mut expected = CharacterColumns { offsets: vec![0], ..CharacterColumns::default() };
+            for (row, start) in texts.iter().zip(&offsets) {
+                for (at, c) in row.char_indices() {
+                    let first = usize::try_from(*start).unwrap() + at;
+                    let behind = &owner[first..first + c.len_utf8()];
+                    expected.byte.push(i32::try_from(at).unwrap());
+                    expected.token.push(token[first]);
+                    expected.owner.push(if behind.iter().all(|one| *one == behind[0]) { behind[0] } else { SHARED });
+                }
+                expected.offsets.push(entry(expected.byte.len()));
+            }
+            prop_assert_eq!(with, expected);
+        }
+
+        #[test]
+        fn shares_tile_the_rows(lengths in prop::collection::vec(0usize..50, 0..30), threads in 0usize..9) {
+            let ends: Vec<usize> = std::iter::once(0).chain(lengths.iter().scan(0, |end, len| {
+                *end += len;
+                Some(*end)
+            })).collect();
+            let mut next = 0;
+            for share in shares(&ends, threads) {
+                prop_assert_eq!(share.start, next);
+                prop_assert!(share.end >= next);
+                next = share.end;
+            }
+            prop_assert_eq!(next, lengths.len());
+        }
+    }
+
+    #[test]
+    fn columns_that_do_not_fit_together_are_refused() {
+        let new =
+            |offsets: &[i64], token: &[i32], owner: &[i16]| CharacterColumns::new(b"ab", offsets, token, owner, 1);
+        assert!(new(&[0, 1, 2], &[0, 0], &[]).is_ok());
+        for offsets in [&[][..], &[0], &[0, 3], &[1, 2], &[0, 2, 1, 2], &[-1, 2]] {
+            assert!(new(offsets, &[0, 0], &[]).is_err(), "{offsets:?}");
+        }
+        assert!(new(&[0, 2], &[0], &[]).is_err());
+        assert!(new(&[0, 2], &[0, 0], &[0]).is_err());
+    }
+
+    #[test]
+    fn positions_have_31_bits() {
+        assert!(in_reach(i32::MAX as usize).is_ok());
+        assert!(in_reach(i32::MAX as usize + 1).is_err_and(|error| error.to_string().contains("2,147,483,647")));
+    }
 }

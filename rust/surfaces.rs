@@ -5,6 +5,9 @@ use std::collections::HashMap;
 /// Ids up to this many times their number are looked up by index; a file may number its tokens up to `u32::MAX`.
 const SPARSE: usize = 4;
 
+/// Bytes that may be read beyond the end of any surface.
+pub(crate) const WIDTH: usize = 8;
+
 /// Where the bytes of one id lie.
 #[derive(Clone, Copy)]
 struct Place {
@@ -42,6 +45,7 @@ impl Surfaces {
                 }
             }
         }
+        table.bytes.extend([0; WIDTH]);
         table.bytes.shrink_to_fit();
         table
     }
@@ -51,6 +55,13 @@ impl Surfaces {
     pub(crate) fn get(&self, id: u32) -> Option<&[u8]> {
         let place = self.place(id)?;
         Some(&self.bytes[place.start as usize..][..place.len as usize])
+    }
+
+    /// The bytes of an id with [`WIDTH`] or more others behind them, and how many are its own; none of them for an id outside
+    /// the vocabulary.
+    #[inline]
+    pub(crate) fn get_wide(&self, id: u32) -> (&[u8], usize) {
+        self.place(id).map_or((&self.bytes, 0), |place| (&self.bytes[place.start as usize..], place.len as usize))
     }
 
     /// Whether an id is in the vocabulary.
@@ -93,6 +104,9 @@ mod tests {
             for id in others.into_iter().chain(ids) {
                 prop_assert_eq!(table.get(id), entries.get(&id).map(Vec::as_slice));
                 prop_assert_eq!(table.contains(id), entries.contains_key(&id));
+                let (wide, len) = table.get_wide(id);
+                prop_assert_eq!(&wide[..len], table.get(id).unwrap_or_default());
+                prop_assert!(wide.len() >= len + WIDTH);
             }
             prop_assert_eq!(table.are_filled(), entries.values().all(|bytes| !bytes.is_empty()));
         }

@@ -151,6 +151,29 @@ proptest! {
     }
 
     #[test]
+    fn provenance_of_many_rows_over_threads_is_that_of_the_traced_decoder(case in case(), cuts in prop::collection::vec(0usize..16, 0..6), threads in 1usize..5) {
+        let tokenizer = load(&case.json);
+        let mut ends: Vec<usize> = cuts.into_iter().map(|cut| cut % (case.ids.len() + 1)).chain([0, case.ids.len()]).collect();
+        ends.sort_unstable();
+        let offsets: Vec<i64> = ends.iter().map(|&end| i64::try_from(end).unwrap()).collect();
+        for owners in [None, Some(&case.mask[..])] {
+            let batch = Batch::new(Ids::I64(&case.ids), &offsets).unwrap().with_owners(owners).unwrap();
+            let columns = batch.provenance(&tokenizer, threads);
+            prop_assert!(columns.errors().is_empty());
+            for (row, pair) in ends.windows(2).enumerate() {
+                let ids: Vec<u32> = case.ids[pair[0]..pair[1]].iter().map(|&id| tokenizer.known(id)).collect();
+                let (text, expected) = tokenizer.provenance(&ids, owners.map(|owners| &owners[pair[0]..pair[1]])).unwrap();
+                let at = columns.offsets()[row].try_into().unwrap()..columns.offsets()[row + 1].try_into().unwrap();
+                prop_assert_eq!(&columns.text()[at.clone()], text.as_bytes());
+                prop_assert_eq!(columns.byte_owner().get(at.clone()).unwrap_or_default(), expected.byte_owner);
+                let tokens: Vec<usize> = columns.byte_token()[at].iter().map(|&token| token.try_into().unwrap()).collect();
+                prop_assert_eq!(tokens, expected.byte_token);
+            }
+            prop_assert_eq!(columns, batch.provenance(&tokenizer, 1));
+        }
+    }
+
+    #[test]
     fn straddling_tokens_are_those_whose_bytes_have_both_mask_values(case in case()) {
         let (tokenizer, ids, audit) = audit(&case);
         let text = tokenizer.decode(&ids, false).unwrap();

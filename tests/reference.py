@@ -131,7 +131,7 @@ class Reference:
         ]
 
     def _judge(self, ids: list[int], text: str, reencoded: list[int]) -> Row:
-        decoded = self._follow(ids, text)
+        decoded = self.follow(ids, text)
         return Row(
             ids=ids,
             text=text,
@@ -144,7 +144,8 @@ class Reference:
             placed=self._placer.place(text, reencoded),
         )
 
-    def _follow(self, ids: list[int], text: str) -> Decoded | None:
+    def follow(self, ids: Sequence[int], text: str) -> Decoded | None:
+        """Say which tokens made each byte of ``text``, None where the decoder cannot be followed."""
         if self._tracker is None:
             return None
         pieces = [(index, piece) for index, token in enumerate(ids) if (piece := self.piece(token)) is not None]
@@ -331,11 +332,14 @@ class Provenance:
 
 def provenance(row: Row, owners: Sequence[int]) -> Provenance | None:
     """Provenance of D, None where the decoder cannot be followed."""
-    if row.decoded is None:
-        return None
-    sets = owners_of(row.decoded, owners)
-    tokens = [min(behind) for behind in row.decoded.sources]
-    starts = [len(row.text[:index].encode()) for index in range(len(row.text) + 1)]
+    return None if row.decoded is None else provenance_of(row.text, row.decoded, owners)
+
+
+def provenance_of(text: str, decoded: Decoded, owners: Sequence[int]) -> Provenance:
+    """Provenance by definition, byte by byte and character by character."""
+    sets = owners_of(decoded, owners)
+    tokens = [min(behind) for behind in decoded.sources]
+    starts = [len(text[:index].encode()) for index in range(len(text) + 1)]
     chars = list(pairwise(starts))
     return Provenance(
         byte_owner=[single(values) for values in sets],

@@ -4,9 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
 
 import tito_audit as tito
+import zoo
+from reference import Reference, provenance_of
+from sequences import Sampled, Sequences
 from tiny import byte_level, sentence_piece, straddler
+from tito_audit._core import characters
 
 TOK = straddler()
 BYTES = byte_level()
@@ -31,7 +36,7 @@ def test_types() -> None:
     assert p.byte_owner is not None
     assert p.char_owner is not None
     assert p.byte_owner.dtype == p.char_owner.dtype == np.int16
-    assert p.byte_token.dtype == p.char_token.dtype == p.char_byte.dtype == np.int64
+    assert p.byte_token.dtype == p.char_token.dtype == p.char_byte.dtype == np.int32
     assert {type(number) for run in p.runs for number in run} == {int}
 
 
@@ -128,6 +133,81 @@ def test_batch_says_the_same(rows: list[list[int]], *, owned: bool) -> None:
         assert one.char_byte.tolist() == many.char_byte.tolist()
         text = batch.text_bytes[batch.byte_offsets[i] : batch.byte_offsets[i + 1]].tobytes()
         assert text.decode() == one.text
+
+
+BRUTE = {  # rows by kind: decoders that join the bytes of their tokens, and some that do more
+    "bytelevel_cl100k": 2000,
+    "bytelevel_added": 2000,
+    "bytelevel_odd_vocabulary": 2000,
+    "spm_prepend_added": 2000,
+    "spm_replace_split": 1000,
+    "metaspace_first": 500,
+    "unigram_fallback": 500,
+}
+
+
+def sampled(reference: Reference, count: int) -> list[Sampled]:
+    """Rows of every kind, some empty, one longer than what is worked on at a time, some of broken characters."""
+    sequences = Sequences(reference.wheel, seed=7)
+    rows = list(sequences.rows(count, long=1))
+    pieces = [token for piece, token in reference.wheel.get_vocab().items() if len(piece) == 1 or piece[:3] == "<0x"]
+    rng = np.random.default_rng(7)
+    for at in range(1, count, 10):
+        rows[at] = sequences.owned(rng.choice(sorted(pieces), size=rng.integers(9)).tolist())
+    return rows
+
+
+@pytest.mark.parametrize("kind", BRUTE)
+def test_rows_equal_the_brute_force_over_any_number_of_threads(kind: str) -> None:
+    reference = Reference(zoo.zoo()[kind])
+    tok = tito.load_tokenizer(Tokenizer.from_str(zoo.zoo()[kind]))
+    rows = sampled(reference, BRUTE[kind])
+    ids, owners = [row.ids for row in rows], [row.owners for row in rows]
+    batch = tito.provenance_batch(ids, tok, owners=owners, threads=3)
+    assert not batch.errors
+    for at, row in enumerate(rows):
+        text, found = reference.decode(row.ids), batch[at]
+        decoded = reference.follow(row.ids, text)
+        assert decoded is not None
+        assert found.text == text
+        for name, expected in vars(provenance_of(text, decoded, row.owners)).items():
+            assert getattr(found, name).tolist() == expected, (name, row)
+        if at % 20 == 0:
+            alone = tito.provenance(row.ids, tok, owners=row.owners)
+            assert (alone.text, alone.runs, alone.shared_tokens) == (found.text, found.runs, found.shared_tokens)
+            assert np.array_equal(alone.byte_token, found.byte_token)
+    one = tito.provenance_batch(ids, tok, owners=owners, threads=1)
+    for name in COLUMNS:
+        assert np.array_equal(getattr(one, name), getattr(batch, name)), name
+
+
+COLUMNS = (
+    "text_bytes",
+    "byte_offsets",
+    "byte_owner",
+    "byte_token",
+    "char_offsets",
+    "char_owner",
+    "char_token",
+    "char_byte",
+)
+
+
+def test_everything_held_is_within_24_bytes_for_each_byte_of_text() -> None:
+    rows = [list(b"plain text, one byte a character. " * 10)] * 500
+    batch = tito.provenance_batch(rows, BYTES, mask=[[1] * len(row) for row in rows])
+    assert sum(getattr(batch, name).nbytes for name in COLUMNS) <= 24 * len(batch.text_bytes)
+
+
+def test_columns_of_bytes_that_do_not_fit_together_are_refused() -> None:
+    text, token = np.frombuffer(b"ab", np.uint8), np.zeros(2, np.int32)
+    offsets, owner = np.array([0, 2]), np.empty(0, np.int16)
+    assert characters(text, offsets, token, owner)["char_byte"].tolist() == [0, 1]
+    for odd in ([0], [1, 2], [0, 3], [0, -1, 2], []):
+        with pytest.raises(ValueError, match="fit together"):
+            characters(text, np.array(odd, np.int64), token, owner)
+    with pytest.raises(ValueError, match="fit together"):
+        characters(text, offsets, token[:1], owner)
 
 
 def test_batch_indexing() -> None:

@@ -117,7 +117,7 @@ def characters(
     *,
     threads: int = 1,
 ) -> CharacterColumns:
-    """Give owner and sampled token of every character of the rows whose bytes `Tokenizer.provenance` gave; without the GIL.
+    """Give owner and sampled token of every character of rows whose bytes `Tokenizer.provenance` gave; without the GIL.
 
     Raises `ValueError` where the columns do not fit together.
     """
