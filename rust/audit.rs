@@ -1,5 +1,6 @@
 //! One row end to end: round trip, spans, causes, straddling tokens, and the exposure of a pipeline's own options.
 
+use crate::ByteRange;
 use crate::align::{self, Span};
 use crate::cause::{Cause, Drift};
 use crate::decode::DecodeTrace;
@@ -121,17 +122,12 @@ impl Tokenizer {
     /// # Errors
     /// [`Error::Reference`] where the reference fails on the row.
     pub fn audit(&self, row: &Row<'_>, options: PipelineOptions, engine: Engine) -> Result<RowAudit> {
-        let may_be_fast = engine != Engine::Reference && self.proof().why_not().is_none();
-        match may_be_fast.then(|| self.fast_audit(row, options)).flatten() {
-            Some(audit) => Ok(audit),
-            None => self.reference_audit(row, options),
+        let fast = self.fast().filter(|_| engine != Engine::Reference);
+        if let Some(mut audit) = fast.and_then(|fast| self.audit_fast(fast, row)) {
+            audit.pipeline = options.any().then(|| self.pipeline(row.ids, &audit, options));
+            return Ok(audit);
         }
-    }
-
-    /// The fast engine's answer; `None` for a row that its proof does not cover, which is any row for now.
-    #[expect(clippy::unused_self, reason = "the place of the fast engine")]
-    fn fast_audit(&self, _row: &Row<'_>, _options: PipelineOptions) -> Option<RowAudit> {
-        None
+        self.reference_audit(row, options)
     }
 
     /// The reference's answer.
@@ -199,7 +195,7 @@ impl Tokenizer {
         audit.findings = spans
             .into_iter()
             .zip(causes)
-            .map(|(span, cause)| Finding { flags: flags(row, &drift, &span, cause, text.len()), span, cause })
+            .map(|(span, cause)| Finding { flags: flags(row, &span, cause, drift.invalid(&span), text.len()), span, cause })
             .collect();
         if audit.located && !byte_owner.is_empty() {
             // Without owners of their own, the owners of the bytes are their mask.
@@ -290,7 +286,8 @@ fn positions(ids: &[u32], mut holds: impl FnMut(u32) -> bool) -> Vec<usize> {
     ids.iter().enumerate().filter(|(_, id)| holds(**id)).map(|(position, _)| position).collect()
 }
 
-fn flags(row: &Row<'_>, drift: &Drift<'_>, span: &Span, cause: Cause, bytes: usize) -> Flags {
+/// The marks of a span of a text of `bytes` bytes; `invalid` are the stretches of invalid UTF-8 that it touches.
+pub(crate) fn flags(row: &Row<'_>, span: &Span, cause: Cause, invalid: &[ByteRange], bytes: usize) -> Flags {
     let tokens = &span.sampled;
     let mut flags = 0;
     if row
@@ -303,7 +300,7 @@ fn flags(row: &Row<'_>, drift: &Drift<'_>, span: &Span, cause: Cause, bytes: usi
         flags |= Flags::AT_ROW_START;
     }
     if cause == Cause::InvalidUtf8 {
-        for at in drift.invalid(span) {
+        for at in invalid {
             flags |= match (at.start == 0, at.end == bytes) {
                 (true, true) => Flags::HEAD | Flags::TAIL,
                 (true, false) => Flags::HEAD,

@@ -127,7 +127,7 @@ impl Drift<'_> {
             Cause::UnknownId
         } else if both().any(|id| self.tokenizer.is_unk(id)) {
             Cause::UnknownToken
-        } else if self.invalid(span).next().is_some() {
+        } else if !self.invalid(span).is_empty() {
             Cause::InvalidUtf8
         } else if both().any(is_surface_of_added) {
             Cause::SpecialText
@@ -155,9 +155,9 @@ impl Drift<'_> {
     }
 
     /// The stretches of invalid UTF-8 that a span touches; of an unlocated span, all of the row.
-    pub fn invalid(&self, span: &Span) -> impl Iterator<Item = &ByteRange> {
+    pub fn invalid(&self, span: &Span) -> &[ByteRange] {
         let all = self.decoded.map_or(&[][..], |decoded| &decoded.invalid);
-        span.bytes.as_ref().map_or(all, |bytes| overlapping(all, bytes)).iter()
+        span.bytes.as_ref().map_or(all, |bytes| overlapping(all, bytes))
     }
 
     fn is_normalized(&self, span: &Span) -> bool {
@@ -208,9 +208,8 @@ impl Drift<'_> {
         }
         let pre_tokens = &self.encoded.pre_tokens;
         let at = pre_tokens.partition_point(|pre_token| pre_token.tokens.end <= span.reencoded.start);
-        pre_tokens
-            .get(at)
-            .is_some_and(|p| p.tokens == span.reencoded && !self.tokenizer.merges_give_one_token(&p.normalized))
+        let id = self.encoded.ids[span.reencoded.start];
+        pre_tokens.get(at).is_some_and(|p| p.tokens == span.reencoded && !self.tokenizer.merges_make(id, &p.normalized))
     }
 }
 

@@ -2,15 +2,18 @@
 //! added tokens, and which stages can change a text.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 use tokenizers::models::bpe::BPE;
 use tokenizers::{AddedToken, Model, ModelWrapper, NormalizedString, Normalizer};
 
+use crate::byte_level;
 use crate::compose::{self, Form};
 use crate::decode::{DecodeTrace, Decoder};
 use crate::engine::Proof;
 use crate::error::{Error, Result, guarded};
+use crate::fast::Fast;
 use crate::joining::{Bytes, Joining};
 use crate::sources::Prefixes;
 use crate::surfaces::Surfaces;
@@ -47,18 +50,21 @@ pub struct Tokenizer {
     /// The strings that the decoder is given.
     tokens: Surfaces,
     /// The bytes that the tokens stand for by themselves.
-    surfaces: Surfaces,
+    surfaces: Arc<Surfaces>,
     /// How D follows from the surfaces alone, where it does.
     joining: Option<Joining>,
-    /// Stands for every id outside the vocabulary.
+    /// The largest id.
+    largest: u32,
+    /// Stands for every id beyond it.
     outside: u32,
     added: HashMap<u32, Added>,
     unk: Option<u32>,
     prefixes: Prefixes,
     unicode_form: Option<Form>,
-    /// The BPE without its whole-word rule, where it has one.
+    /// The BPE without its whole-word rule, where it has one and no fast engine knows what the merges make.
     pure_merges: Option<ModelWrapper>,
     proof: Proof,
+    fast: Option<Box<Fast>>,
     changed: Vec<&'static str>,
 }
 
@@ -95,17 +101,29 @@ impl Tokenizer {
             unk: unk_id(&reference, json),
             prefixes: Prefixes::probe(&reference),
             unicode_form: serde_json::to_value(reference.get_normalizer()).ok().as_ref().and_then(compose::form_of),
-            pure_merges: pure_merges(reference.get_model()),
-            outside: (0..=u32::MAX).rev().find(|&id| !surfaces.contains(id)).unwrap_or_default(),
-            proof: Proof::Missing("its kind is not covered yet".to_owned()),
+            pure_merges: None,
+            largest: ids.last().copied().unwrap_or_default(),
+            outside: outside(&ids),
+            proof: Proof::Missing(String::new()),
+            fast: None,
             tokens: Surfaces::new(&ids, &tokens),
             joining: decoder.as_ref().and_then(Decoder::joining).filter(|joining| joining.suits(&surfaces)),
             decoder,
-            surfaces,
+            surfaces: Arc::new(surfaces),
             changed,
             reference,
         };
         tokenizer.distrust_joining(&ids);
+        match Fast::new(&tokenizer, json) {
+            Ok(fast) => {
+                tokenizer.fast = Some(Box::new(fast));
+                tokenizer.proof = Proof::Proven;
+            }
+            Err(reason) => {
+                tokenizer.pure_merges = pure_merges(tokenizer.reference.get_model());
+                tokenizer.proof = Proof::Missing(reason.to_owned());
+            }
+        }
         Ok(tokenizer)
     }
 
@@ -140,6 +158,11 @@ impl Tokenizer {
     /// Whether the fast engine may answer.
     pub fn proof(&self) -> &Proof {
         &self.proof
+    }
+
+    /// The fast engine, where it is proven.
+    pub(crate) fn fast(&self) -> Option<&Fast> {
+        self.fast.as_deref()
     }
 
     /// Number of ids, added tokens included.
@@ -204,9 +227,36 @@ impl Tokenizer {
         std::str::from_utf8(self.tokens.get(id)?).ok()
     }
 
-    /// The id as the reference sees it; an id outside the vocabulary becomes one that is outside it too.
-    pub fn known(&self, id: i64) -> u32 {
-        u32::try_from(id).ok().filter(|&id| self.surfaces.contains(id)).unwrap_or(self.outside)
+    /// The id as the crate sees it: every id beyond the vocabulary is one.
+    #[inline]
+    pub fn known(&self, id: impl TryInto<u32>) -> u32 {
+        id.try_into().ok().filter(|&id| id <= self.largest).unwrap_or(self.outside)
+    }
+
+    /// One more than the largest id; it stands for every id beyond it.
+    pub(crate) fn outside(&self) -> u32 {
+        self.outside
+    }
+
+    /// The bytes of all ids.
+    pub(crate) fn surfaces(&self) -> &Arc<Surfaces> {
+        &self.surfaces
+    }
+
+    /// Whether the decoder is byte-level alone, so that a text is its tokens' surfaces end to end.
+    pub(crate) fn joins_surfaces(&self) -> bool {
+        self.joining == Some(Joining::Lossy)
+    }
+
+    /// Decode tokens of a decoder that is byte-level alone, and say where every token lies.
+    pub(crate) fn trace_surfaces(&self, ids: &[u32]) -> DecodeTrace {
+        let surfaces = ids.iter().map(|id| self.surface(*id));
+        self.decoder.as_ref().map(|decoder| decoder.trace(surfaces)).unwrap_or_default()
+    }
+
+    /// Whether the string of an id spells its surface, in the stand-ins of byte-level vocabularies.
+    pub(crate) fn is_spelled_in_bytes(&self, id: u32) -> bool {
+        self.token(id).is_some_and(|token| token.chars().all(|c| byte_level::byte_of(c).is_some()))
     }
 
     /// Whether an id is outside the vocabulary.
@@ -220,12 +270,14 @@ impl Tokenizer {
             return true;
         };
         self.added.contains_key(&id)
+            || self.fast().is_some_and(|fast| fast.comes_back(id))
             || model.tokenize(token).is_ok_and(|tokens| matches!(&tokens[..], [one] if one.id == id))
     }
 
-    /// Whether the merges alone, without the whole-word rule, turn the pre-token `normalized` into one token.
-    pub fn merges_give_one_token(&self, normalized: &str) -> bool {
-        self.pure_merges.as_ref().is_none_or(|model| model.tokenize(normalized).is_ok_and(|tokens| tokens.len() == 1))
+    /// Whether the merges alone, without the whole-word rule, make the token `id` of a pre-token that became it.
+    pub fn merges_make(&self, id: u32, normalized: &str) -> bool {
+        let by_model = |model: &ModelWrapper| model.tokenize(normalized).is_ok_and(|tokens| tokens.len() == 1);
+        self.fast().map_or_else(|| self.pure_merges.as_ref().is_none_or(by_model), |fast| fast.merges_make(id))
     }
 
     /// Decode as the reference does; ids outside the vocabulary decode to nothing.
@@ -244,7 +296,7 @@ impl Tokenizer {
     /// Decode and say where every token lies; `None` where the trace does not give `text`, the reference's own.
     pub fn trace_decode(&self, ids: &[u32], text: &str) -> Option<DecodeTrace> {
         let decoder = self.decoder.as_ref()?;
-        let table = if decoder.joins_surfaces() { &self.surfaces } else { &self.tokens };
+        let table = if decoder.joins_surfaces() { &*self.surfaces } else { &self.tokens };
         Some(decoder.trace(ids.iter().map(|&id| table.get(id)))).filter(|trace| trace.text == text)
     }
 
@@ -329,6 +381,12 @@ fn read_vocab(reference: &tokenizers::Tokenizer) -> (Vec<u32>, Vec<String>) {
     ids.sort_unstable();
     ids.dedup();
     ids.into_iter().filter_map(|id| Some((id, reference.id_to_token(id)?))).unzip()
+}
+
+/// One more than the largest of the ids, which rise, or where there is none the largest that is free.
+fn outside(ids: &[u32]) -> u32 {
+    let above = ids.last().map_or(Some(0), |largest| largest.checked_add(1));
+    above.or_else(|| (0..=u32::MAX).rev().find(|id| ids.binary_search(id).is_err())).unwrap_or_default()
 }
 
 fn unk_id(reference: &tokenizers::Tokenizer, json: &[u8]) -> Option<u32> {

@@ -1,0 +1,58 @@
+//! Added tokens in the text of ordinary ones.
+
+/// The texts that encoding turns into added tokens.
+pub(crate) struct AddedTexts {
+    /// In order; none begins another.
+    texts: Vec<Box<[u8]>>,
+    first_bytes: [bool; 256],
+    longest: usize,
+}
+
+impl AddedTexts {
+    /// `None` where one is empty, or where the end of one can be the beginning of another or lie inside it: then which one
+    /// is found depends on more than the text itself.
+    pub(crate) fn new<'t>(texts: impl Iterator<Item = &'t [u8]>) -> Option<Self> {
+        let mut texts: Vec<Box<[u8]>> = texts.map(Into::into).collect();
+        texts.sort_unstable();
+        let mut first_bytes = [false; 256];
+        for text in &texts {
+            first_bytes[usize::from(*text.first()?)] = true;
+        }
+        let longest = texts.iter().map(|text| text.len()).max().unwrap_or(0);
+        let added = Self { texts, first_bytes, longest };
+        let overlaps = |text: &[u8]| (1..text.len()).any(|at| added.begins_at(text, at));
+        let is_prefix = |pair: &[Box<[u8]>]| pair[1].starts_with(&pair[0]);
+        let is_apart = !added.texts.windows(2).any(is_prefix) && !added.texts.iter().any(|text| overlaps(text));
+        is_apart.then_some(added)
+    }
+
+    /// Whether an added token may begin in `text`: whole, or as far as the text goes.
+    pub(crate) fn may_begin_in(&self, text: &[u8]) -> bool {
+        (0..text.len()).any(|at| self.begins_at(text, at))
+    }
+
+    fn begins_at(&self, text: &[u8], at: usize) -> bool {
+        let rest = &text[at..];
+        self.first_bytes[usize::from(rest[0])] && {
+            // Texts in order: one that begins `rest` is the last that is not behind it, one that `rest` begins the next.
+            let next = self.texts.partition_point(|text| **text <= *rest);
+            self.texts.get(next).is_some_and(|text| text.starts_with(rest))
+                || next > 0 && rest.starts_with(&self.texts[next - 1])
+        }
+    }
+
+    /// The end of the first added token in `text` that begins before `limit`.
+    pub(crate) fn find(&self, text: &[u8], limit: usize) -> Option<usize> {
+        (0..limit.min(text.len())).find_map(|at| {
+            let rest = &text[at..];
+            let next = self.first_bytes[usize::from(rest[0])].then(|| self.texts.partition_point(|text| **text <= *rest))?;
+            let found = self.texts[..next].last().filter(|found| rest.starts_with(found))?;
+            Some(at + found.len())
+        })
+    }
+
+    /// Length of the longest text.
+    pub(crate) fn longest(&self) -> usize {
+        self.longest
+    }
+}

@@ -1,0 +1,204 @@
+//! Making the engine of a tokenizer, or saying why there is none.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::Value;
+use tokenizers::models::bpe::BPE;
+use tokenizers::{Model, ModelWrapper};
+
+use super::Fast;
+use super::added::AddedTexts;
+use super::file::{File, RawMerge};
+use super::normal::{Composing, Normal};
+use super::texts::Texts;
+use crate::byte_level;
+use crate::machine::{self, Builder, Kinds, States, Sync, Traits};
+use crate::pairs::{Atoms, Merge, Pairs};
+use crate::split::Splitter;
+use crate::tokenizer::Tokenizer;
+
+/// More ids than this are no vocabulary.
+const MOST_IDS: u32 = 1 << 20;
+
+static SERIAL: AtomicU64 = AtomicU64::new(0);
+
+/// Why there is no fast engine, in words for a report.
+type Refusal = &'static str;
+
+impl Fast {
+    /// The engine of `tokenizer`, which was read from `json`.
+    ///
+    /// # Errors
+    /// Why it is not proven for this tokenizer.
+    pub(crate) fn new(tokenizer: &Tokenizer, json: &[u8]) -> Result<Self, Refusal> {
+        let ModelWrapper::BPE(model) = tokenizer.reference().get_model() else {
+            return Err("its model is no BPE");
+        };
+        if model.continuing_subword_prefix.as_ref().is_some_and(|prefix| !prefix.is_empty())
+            || model.end_of_word_suffix.as_ref().is_some_and(|suffix| !suffix.is_empty())
+        {
+            return Err("its symbols depend on their place in the word");
+        }
+        if !tokenizer.joins_surfaces() {
+            return Err("its decoder is not byte-level alone");
+        }
+        let file: File<'_> = serde_json::from_slice(json).map_err(|_| "its file is written in an unknown way")?;
+        let splitter = Splitter::recognise(&file.pre_tokenizer).ok_or("its pre-tokenizer is of no known family")?;
+        let normal = normal(&file.normalizer).ok_or("its normalizer is of no known kind")?;
+        let added = added(tokenizer, &normal)?;
+        let count = tokenizer.outside();
+        if count > MOST_IDS {
+            return Err("its ids are too many or too far apart");
+        }
+        let texts = Texts::new(count, tokenizer.surfaces(), &splitter);
+
+        let atoms = std::array::from_fn(|byte| {
+            let byte = u8::try_from(byte).expect("there are 256 bytes");
+            model.token_to_id(byte_level::char_of(byte).encode_utf8(&mut [0; 4]))
+        });
+        let mut pairs = pairs(tokenizer, model, &file.model.merges.0, &texts, count, &atoms)
+            .ok_or("its merges are of no known kind")?;
+        let mut comes_back = vec![false; count as usize + 1].into_boxed_slice();
+        let mut words = HashMap::new();
+        let mut forbidden = HashSet::new();
+        for id in (0..count).filter(|&id| tokenizer.added(id).is_none()) {
+            let is_made = pairs.is_self_canonical(id);
+            // The whole-word rule goes by the token's string, which not every odd token spells its bytes with.
+            let is_word = model.ignore_merges && tokenizer.is_spelled_in_bytes(id);
+            comes_back[id as usize] = is_made || is_word;
+            if is_word && !is_made {
+                let bytes = texts.bytes(id);
+                let mut symbols = bytes.iter().map(|&byte| atoms[usize::from(byte)]).collect::<Option<Vec<u32>>>();
+                if let Some(symbols) = &mut symbols {
+                    pairs.encode(symbols);
+                    forbidden.extend(symbols.first().copied().zip(symbols.get(1).copied()));
+                }
+                words.insert(bytes.into(), id);
+            }
+        }
+        for &(left, right) in &forbidden {
+            pairs.forbid(left, right);
+        }
+
+        let family = Family(&splitter);
+        let states = States::new(&family, machine::CONTINUATION).ok_or("its pre-tokenizer has too many states")?;
+        let sync = Sync::new(&family, &states, machine::CONTEXT);
+        let kinds = kinds(tokenizer, &states, &texts, &added, &normal, &pairs, count)
+            .ok_or("its tokens are of too many kinds")?;
+        Ok(Self {
+            serial: SERIAL.fetch_add(1, Ordering::Relaxed),
+            splitter,
+            kinds,
+            sync,
+            pairs,
+            texts,
+            added,
+            normal,
+            atoms,
+            comes_back,
+            whole_words: model.ignore_merges.then_some(words),
+            forbidden,
+        })
+    }
+}
+
+/// A splitter as the enumeration sees it.
+struct Family<'s>(&'s Splitter);
+
+impl machine::Split for Family<'_> {
+    fn classes(&self) -> usize {
+        self.0.classes()
+    }
+
+    fn next_end(&self, text: &[u8], start: usize) -> usize {
+        self.0.next_end(text, start)
+    }
+}
+
+fn normal(section: &Value) -> Option<Normal> {
+    match section.get("type") {
+        None => section.is_null().then_some(Normal::Identity),
+        Some(kind) if kind == "NFC" => Some(Normal::Composed(Composing::new())),
+        Some(kind) if kind == "Sequence" => match &section.get("normalizers")?.as_array()?[..] {
+            [] => Some(Normal::Identity),
+            [one] => normal(one),
+            _ => None,
+        },
+        Some(_) => None,
+    }
+}
+
+fn added(tokenizer: &Tokenizer, normal: &Normal) -> Result<AddedTexts, Refusal> {
+    if tokenizer.reference().get_encode_special_tokens() {
+        return Err("the texts of its special tokens are encoded as ordinary text");
+    }
+    let tokens = || tokenizer.added_tokens().values().map(|added| &added.token);
+    if tokens().any(|token| token.lstrip || token.rstrip || token.single_word) {
+        return Err("some of its added tokens look at what stands beside them");
+    }
+    if !matches!(normal, Normal::Identity) && tokens().any(|token| token.normalized) {
+        return Err("some of its added tokens are looked for in the normalized text");
+    }
+    if tokens().any(|token| token.content.contains(char::REPLACEMENT_CHARACTER)) {
+        return Err("an added token holds a replacement character");
+    }
+    // What decoding prints for a token is its content only if the decoder does not read it as stand-ins for bytes.
+    if tokenizer.added_tokens().iter().any(|(&id, added)| tokenizer.surface(id) != Some(added.token.content.as_bytes())) {
+        return Err("the text of an added token is not what decoding prints for it");
+    }
+    AddedTexts::new(tokens().map(|token| token.content.as_bytes())).ok_or("the texts of its added tokens can overlap")
+}
+
+fn pairs(
+    tokenizer: &Tokenizer,
+    model: &BPE,
+    merges: &[RawMerge<'_>],
+    texts: &Texts,
+    count: u32,
+    atoms: &[Option<u32>; 256],
+) -> Option<Pairs> {
+    let mut product = String::new();
+    let merge = |(left, right): &RawMerge<'_>| {
+        product.clear();
+        product.push_str(left);
+        product.push_str(right);
+        let id = |token: &str| model.token_to_id(token);
+        Some(Merge { left: id(left)?, right: id(right)?, product: id(&product)? })
+    };
+    let merges: Vec<Merge> = merges.iter().map(merge).collect::<Option<_>>()?;
+    let mut spelled = Atoms::with_capacity(count as usize);
+    for id in 0..count {
+        let is_model_token = tokenizer.added(id).is_none();
+        let bytes = if is_model_token { texts.bytes(id) } else { &[] };
+        let is_spelled = bytes.iter().all(|&byte| atoms[usize::from(byte)].is_some());
+        spelled.push(bytes.iter().filter(|_| is_spelled).filter_map(|&byte| atoms[usize::from(byte)]));
+    }
+    Pairs::new(spelled, &merges)
+}
+
+fn kinds(
+    tokenizer: &Tokenizer,
+    states: &States,
+    texts: &Texts,
+    added: &AddedTexts,
+    normal: &Normal,
+    pairs: &Pairs,
+    count: u32,
+) -> Option<Kinds> {
+    let mut kinds = Builder::new(states, count as usize);
+    for id in 0..count {
+        let bytes = texts.bytes(id);
+        if tokenizer.added(id).is_some() {
+            kinds.set_border(id);
+        } else if let Ok(text) = std::str::from_utf8(bytes)
+            && !text.is_empty()
+            && pairs.is_self_canonical(id)
+            && normal.keeps(text)
+        {
+            let traits = Traits { may_begin_added: added.may_begin_in(bytes), ..normal.traits(text) };
+            kinds.set(id, texts.classes(id), traits)?;
+        }
+    }
+    Some(kinds.finish(states))
+}

@@ -1,0 +1,65 @@
+//! The verdict without encoding again, for tokenizers of which it is proven.
+//!
+//! Inside one pre-token of a BPE a sequence is what encoding gives iff every two neighbours are ([`crate::pairs`]), and
+//! where pre-tokens end is told by tokens alone nearly everywhere ([`crate::machine`]). So one pass over the tokens
+//! ([`scan`]) finds the few edges that need a closer look, and around these a stretch that is encoded by itself as it is
+//! within the row ([`window`]) is encoded again ([`local`]). What the reference would say of the whole row is put together
+//! from the stretches ([`repair`]).
+
+mod added;
+mod build;
+mod file;
+mod local;
+mod normal;
+mod repair;
+mod scan;
+mod texts;
+mod window;
+
+use std::collections::{HashMap, HashSet};
+
+use added::AddedTexts;
+use normal::Normal;
+use texts::Texts;
+
+use crate::machine::{Kinds, Sync};
+use crate::pairs::Pairs;
+use crate::split::Splitter;
+
+/// What the fast engine knows of one tokenizer.
+pub struct Fast {
+    /// Tells engines apart in what threads remember.
+    serial: u64,
+    splitter: Splitter,
+    kinds: Kinds,
+    sync: Sync,
+    pairs: Pairs,
+    texts: Texts,
+    added: AddedTexts,
+    normal: Normal,
+    /// The token of every byte.
+    atoms: [Option<u32>; 256],
+    /// By id, whether a pre-token that is this token comes back as it.
+    comes_back: Box<[bool]>,
+    /// Under the whole-word rule, the tokens that the merges alone do not make of their bytes.
+    whole_words: Option<HashMap<Box<[u8]>, u32>>,
+    /// Pairs that the merges leave alone and the whole-word rule may not.
+    forbidden: HashSet<(u32, u32)>,
+}
+
+impl Fast {
+    /// Whether a token comes back when it is all of a pre-token.
+    pub(crate) fn comes_back(&self, id: u32) -> bool {
+        self.comes_back[id as usize]
+    }
+
+    /// Whether the merges make a token of its bytes, without the whole-word rule.
+    pub(crate) fn merges_make(&self, id: u32) -> bool {
+        self.pairs.is_self_canonical(id)
+    }
+
+    /// Name of the family of its pre-tokenizer.
+    pub fn family(&self) -> &'static str {
+        self.splitter.family()
+    }
+}

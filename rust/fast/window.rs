@@ -1,0 +1,94 @@
+//! How far around a suspicious edge one has to look: from one place where the text falls apart to the next.
+
+use std::ops::Range;
+
+use crate::fast::Fast;
+use crate::machine::{BORDER, OPAQUE, Start};
+
+/// A stretch of a row that is encoded by itself as it is within the row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Window {
+    pub(crate) tokens: Range<usize>,
+    /// Its text holds the text of an added token.
+    pub(crate) holds_added: bool,
+}
+
+impl Fast {
+    /// The window around the edge before token `edge`.
+    pub(crate) fn window(&self, ids: &[u32], edge: usize) -> Window {
+        let start = if self.is_border(ids, edge) { edge } else { self.cut_before(ids, edge) };
+        let end = if self.ends_segment(ids, edge) { edge } else { self.cut_from(ids, edge + 1) };
+        self.grown(ids, start..end)
+    }
+
+    /// Widen a window until every text of an added token that begins in it lies well inside.
+    pub(crate) fn grown(&self, ids: &[u32], mut tokens: Range<usize>) -> Window {
+        let mut holds_added = false;
+        let mut looked = tokens.start;
+        while let Some(at) = (looked..tokens.end).find(|&at| self.may_begin_added(ids[at])) {
+            looked = at + 1;
+            if let Some(last) = self.added_from(ids, at) {
+                holds_added = true;
+                // The token that holds its end starts afresh in its middle, so the next one has to be inside as well.
+                if last + 1 >= tokens.end && !self.ends_segment(ids, tokens.end) {
+                    tokens.end = self.cut_from(ids, last + 2);
+                }
+            }
+        }
+        Window { tokens, holds_added }
+    }
+
+    /// The token in which the first text of an added token ends that begins in token `at`.
+    pub(crate) fn added_from(&self, ids: &[u32], at: usize) -> Option<usize> {
+        let own = self.texts.bytes(ids[at]).len();
+        let mut text = Vec::new();
+        let mut ends = Vec::new();
+        for &id in ids[at..].iter().take_while(|&&id| self.kinds.of(id) != BORDER) {
+            text.extend_from_slice(self.texts.bytes(id));
+            ends.push(text.len());
+            if text.len() >= own + self.added.longest() {
+                break;
+            }
+        }
+        let end = self.added.find(&text, own)?;
+        Some(at + ends.partition_point(|&token_end| token_end < end))
+    }
+
+    /// The last place before `edge` where the text falls apart.
+    fn cut_before(&self, ids: &[u32], edge: usize) -> usize {
+        (0..edge).rev().find(|&at| self.falls_apart(ids, at)).unwrap_or(0)
+    }
+
+    /// The first place from `edge` on where the text falls apart.
+    fn cut_from(&self, ids: &[u32], edge: usize) -> usize {
+        (edge..ids.len()).find(|&at| self.falls_apart(ids, at)).unwrap_or(ids.len())
+    }
+
+    /// Whether a text begins at token `at`.
+    fn is_border(&self, ids: &[u32], at: usize) -> bool {
+        at == 0 || self.kinds.of(ids[at - 1]) == BORDER
+    }
+
+    /// Whether a text ends before token `at`.
+    fn ends_segment(&self, ids: &[u32], at: usize) -> bool {
+        at == ids.len() || self.kinds.of(ids[at]) == BORDER
+    }
+
+    fn falls_apart(&self, ids: &[u32], at: usize) -> bool {
+        if self.is_border(ids, at) || self.ends_segment(ids, at) {
+            return true;
+        }
+        let kind = self.kinds.of(ids[at]);
+        let (left, right) = (self.texts.classes(ids[at - 1]), self.texts.classes(ids[at]));
+        // A token that cannot begin a text may reach across a boundary, and an opaque one do anything.
+        kind != OPAQUE
+            && self.kinds.begins(kind)
+            && self.kinds.traits(kind).start == Start::Inert
+            && left.last().zip(right.first()).is_some_and(|(&left, &right)| self.sync.between(left, right))
+    }
+
+    fn may_begin_added(&self, id: u32) -> bool {
+        let kind = self.kinds.of(id);
+        if kind == OPAQUE { self.added.may_begin_in(self.texts.bytes(id)) } else { self.kinds.traits(kind).may_begin_added }
+    }
+}

@@ -1,0 +1,74 @@
+//! What every token does to every state.
+
+use std::collections::HashMap;
+
+use super::states::{BAIL, Mark, START, States};
+
+/// What a token does to one state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Passage {
+    /// A pre-token surely ends before the token.
+    Boundary(u8),
+    /// It may go on into the token: the pair has to be checked.
+    Pair(u8),
+    /// More has to be known.
+    Unknown,
+}
+
+/// What a token does to every state.
+pub type Column = Box<[Passage]>;
+
+/// Columns, each kept once.
+pub struct Columns<'s> {
+    states: &'s States,
+    by_classes: HashMap<Box<[u8]>, usize>,
+    by_content: HashMap<Column, usize>,
+    columns: Vec<Column>,
+}
+
+impl<'s> Columns<'s> {
+    /// No columns yet.
+    pub fn new(states: &'s States) -> Self {
+        Self { states, by_classes: HashMap::new(), by_content: HashMap::new(), columns: Vec::new() }
+    }
+
+    /// The number of the column of a token with these classes.
+    pub fn of(&mut self, classes: &[u8]) -> usize {
+        if let Some(&column) = self.by_classes.get(classes) {
+            return column;
+        }
+        let states = 0..u8::try_from(self.states.len()).expect("states are numbered in a byte");
+        let column: Column = states.map(|state| passage(self.states, state, classes)).collect();
+        let number = *self.by_content.entry(column.clone()).or_insert(self.columns.len());
+        if number == self.columns.len() {
+            self.columns.push(column);
+        }
+        self.by_classes.insert(classes.into(), number);
+        number
+    }
+
+    /// Whether a column says nothing about any state.
+    pub fn is_unknown(&self, column: usize) -> bool {
+        self.columns[column].iter().all(|&passage| passage == Passage::Unknown)
+    }
+
+    /// All columns by number.
+    pub fn into_columns(self) -> Vec<Column> {
+        self.columns
+    }
+}
+
+/// Walk a token's classes: with a boundary before it if that can be, else without.
+fn passage(states: &States, state: u8, classes: &[u8]) -> Passage {
+    let walk = |mark: Mark| {
+        let first = states.step(state, mark, *classes.first()?);
+        let step = |state, &class| if state == BAIL { BAIL } else { states.step(state, Mark::Inside, class) };
+        let end = classes[1..].iter().fold(first, step);
+        (end != BAIL).then_some(end)
+    };
+    match (walk(Mark::Boundary), state) {
+        (Some(next), _) => Passage::Boundary(next),
+        (None, START) => Passage::Unknown,
+        (None, _) => walk(Mark::Open).map_or(Passage::Unknown, Passage::Pair),
+    }
+}
