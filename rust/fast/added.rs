@@ -9,8 +9,7 @@ pub(crate) struct AddedTexts {
 }
 
 impl AddedTexts {
-    /// `None` where one is empty, or where the end of one can be the beginning of another or lie inside it: then which one
-    /// is found depends on more than the text itself.
+    /// `None` where one is empty or begins another: then what follows it decides which one is found.
     pub(crate) fn new<'t>(texts: impl Iterator<Item = &'t [u8]>) -> Option<Self> {
         let mut texts: Vec<Box<[u8]>> = texts.map(Into::into).collect();
         texts.sort_unstable();
@@ -19,11 +18,14 @@ impl AddedTexts {
             first_bytes[usize::from(*text.first()?)] = true;
         }
         let longest = texts.iter().map(|text| text.len()).max().unwrap_or(0);
-        let added = Self { texts, first_bytes, longest };
-        let overlaps = |text: &[u8]| (1..text.len()).any(|at| added.begins_at(text, at));
         let is_prefix = |pair: &[Box<[u8]>]| pair[1].starts_with(&pair[0]);
-        let is_apart = !added.texts.windows(2).any(is_prefix) && !added.texts.iter().any(|text| overlaps(text));
-        is_apart.then_some(added)
+        (!texts.windows(2).any(is_prefix)).then_some(Self { texts, first_bytes, longest })
+    }
+
+    /// Whether another one that begins earlier can take away the front of `text`, or all of it.
+    pub(crate) fn can_be_overlapped(&self, text: &[u8]) -> bool {
+        let reaches = |rest: &[u8]| text.starts_with(rest) || rest.starts_with(text);
+        self.texts.iter().any(|earlier| (1..earlier.len()).any(|at| reaches(&earlier[at..])))
     }
 
     /// Whether an added token may begin in `text`: whole, or as far as the text goes.

@@ -147,7 +147,7 @@ fn added(tokenizer: &Tokenizer, normal: &Normal) -> Result<AddedTexts, Refusal> 
     if tokenizer.added_tokens().iter().any(|(&id, added)| tokenizer.surface(id) != Some(added.token.content.as_bytes())) {
         return Err("the text of an added token is not what decoding prints for it");
     }
-    AddedTexts::new(tokens().map(|token| token.content.as_bytes())).ok_or("the texts of its added tokens can overlap")
+    AddedTexts::new(tokens().map(|token| token.content.as_bytes())).ok_or("the text of an added token begins that of another")
 }
 
 fn pairs(
@@ -190,7 +190,10 @@ fn kinds(
     for id in 0..count {
         let bytes = texts.bytes(id);
         if tokenizer.added(id).is_some() {
-            kinds.set_border(id);
+            // Where another one can begin before it, the texts around it have to be looked at.
+            if !added.can_be_overlapped(bytes) {
+                kinds.set_border(id);
+            }
         } else if let Ok(text) = std::str::from_utf8(bytes)
             && !text.is_empty()
             && pairs.is_self_canonical(id)
