@@ -57,9 +57,9 @@ conformance: $(VENV)/.installed $(VENV)/.tools  ## the handed cases and tokenize
 		echo "conformance: skipped, there is no folder $(TITO_SHARED) (set TITO_SHARED to where it is)"; \
 	fi
 
-# Without a corpus of its own a short run starts from the same seeds each time; a long one finds its way back by `corpus`.
+# What a run learns stays in fuzz/work/corpus, and the next one starts from it.
 FUZZ := fuzz/target/release/audit -max_total_time=$(FUZZ_SECONDS) -max_len=400 -timeout=60 -rss_limit_mb=8000 \
-	-artifact_prefix=fuzz/work/ -print_final_stats=1 $(if $(CI),-seed=1)
+	-artifact_prefix=fuzz/work/ -verbosity=0 -print_final_stats=1 $(if $(CI),-seed=1)
 
 fuzz-smoke: fuzz/target/release/audit fuzz/work/tokenizers.json  ## FUZZ_SECONDS of coverage-guided fuzzing
 	$(FUZZ) fuzz/work/corpus fuzz/work/seeds
