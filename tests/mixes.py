@@ -4,6 +4,7 @@ A mix is one kind of row; `Mixes.rows` gives rows of one mix with masks, owners,
 """
 
 import random
+import unicodedata
 from collections.abc import Callable, Iterator
 
 from edits import Edits
@@ -113,7 +114,8 @@ class Mixes:
     def strange(self) -> Lists:
         """Characters of every block, encoded whole and in parts."""
         while True:
-            parts = [self._vocabulary.encode(self._texts.strange()) for _ in range(self._random.choice((1, 1, 2, 4)))]
+            encode = self._random.choice((self._vocabulary.encode, self._as_it_is))
+            parts = [encode(self._texts.strange()) for _ in range(self._random.choice((1, 1, 2, 4)))]
             for _ in range(2):
                 ids = [token for part in parts for token in part]
                 self._edits.some(ids)
@@ -126,7 +128,7 @@ class Mixes:
         while True:
             ids: list[int] = []
             for _ in range(self._random.randint(1, 6)):
-                ids += vocabulary.encode(self._texts.marked()) if self._random.random() < 0.4 else []
+                ids += self._as_it_is(self._texts.marked()) if self._random.random() < 0.4 else []
                 ids += [pick(pick(pools)) for _ in range(self._random.randint(1, 3))] if pools else []
                 ids += self._edits.nasty(pick((0, 0, 1)))
             yield ids
@@ -205,6 +207,20 @@ class Mixes:
 
     def _encoded(self) -> list[int]:
         return self._vocabulary.encode(self._texts.natural(self._random.choice((40, 300, 2000))))
+
+    def _as_it_is(self, text: str) -> list[int]:
+        """A text whose characters no normal form has changed: encoded in parts that none would change."""
+        ids, part = list[int](), ""
+        for char in text:
+            if not unicodedata.is_normalized("NFC", char):
+                ids += self._vocabulary.encode(part) + self._edits.spelled(char)
+                part = ""
+            elif part and not unicodedata.is_normalized("NFC", part + char):
+                ids += self._vocabulary.encode(part)
+                part = char
+            else:
+                part += char
+        return ids + self._vocabulary.encode(part)
 
     def _drawn(self, pool: Pool, most: int) -> Lists:
         """Rows of one to `most` drawn tokens, many at a time."""
