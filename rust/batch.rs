@@ -98,10 +98,9 @@ impl<'a> Batch<'a> {
     /// [`Error::Ragged`] for another length or a value that is neither 0 nor 1.
     pub fn with_mask(mut self, mask: Option<&'a [u8]>) -> Result<Self> {
         check_length("mask", mask, self.ids.len())?;
-        // The bits of all values first: one pass that the compiler makes wide.
-        let is_odd = mask.is_some_and(|mask| mask.iter().fold(0, |all, value| all | value) > 1);
-        let odd = mask.filter(|_| is_odd).and_then(|mask| mask.iter().position(|&value| value > 1));
-        if let Some(at) = odd {
+        // All at once first: the search for a place stops at each entry.
+        let is_wrong = mask.is_some_and(|mask| mask.iter().fold(0, |bits, value| bits | value) > 1);
+        if let Some(at) = mask.filter(|_| is_wrong).and_then(|mask| mask.iter().position(|&value| value > 1)) {
             return Err(Error::Ragged(format!("mask must be 0 or 1 everywhere, position {at} is not")));
         }
         self.mask = mask;

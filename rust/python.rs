@@ -5,7 +5,7 @@
 use numpy::{Element, IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyInt, PyList, PyTuple};
 
 use crate::audit::{Flags, PipelineOptions};
 use crate::batch::{Batch, Ids};
@@ -215,6 +215,45 @@ impl PyTokenizer {
     }
 }
 
+/// A plain integer of Python that fits 64 bits; a bool and whatever else counts as an integer are none.
+fn plain_integer(item: &Bound<'_, PyAny>) -> Option<i64> {
+    item.is_exact_instance_of::<PyInt>().then(|| item.extract().ok()).flatten()
+}
+
+/// Append a list or tuple of plain integers; `None` where it is anything else.
+fn append_integers(items: &Bound<'_, PyAny>, to: &mut Vec<i64>) -> Option<()> {
+    if let Ok(list) = items.cast::<PyList>() {
+        to.reserve(list.len());
+        list.iter().try_for_each(|item| plain_integer(&item).map(|id| to.push(id)))
+    } else {
+        let tuple = items.cast::<PyTuple>().ok()?;
+        to.reserve(tuple.len());
+        tuple.iter().try_for_each(|item| plain_integer(&item).map(|id| to.push(id)))
+    }
+}
+
+/// A list or tuple of integers as an array, each looked at once; `None` for anything but plain integers of 64 bits.
+#[pyfunction]
+fn integers<'py>(items: &Bound<'py, PyAny>) -> Option<Bound<'py, PyArray1<i64>>> {
+    let mut values = Vec::new();
+    append_integers(items, &mut values)?;
+    Some(values.into_pyarray(items.py()))
+}
+
+/// Integers end to end, and where each row starts.
+type Rows<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>);
+
+/// The same for a list of such lists and tuples.
+#[pyfunction]
+fn integer_rows<'py>(rows: &Bound<'py, PyList>) -> Option<Rows<'py>> {
+    let (mut values, mut offsets) = (Vec::new(), vec![0]);
+    for row in rows.iter() {
+        append_integers(&row, &mut values)?;
+        offsets.push(i64::try_from(values.len()).ok()?);
+    }
+    Some((values.into_pyarray(rows.py()), offsets.into_pyarray(rows.py())))
+}
+
 /// A dict of columns under way.
 struct Columns<'py>(Bound<'py, PyDict>);
 
@@ -336,5 +375,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ENGINES", pyo3::types::PyTuple::new(module.py(), Answered::NAMES)?)?;
     module.add("FLAGS", pyo3::types::PyTuple::new(module.py(), Flags::NAMES)?)?;
     module.add_function(wrap_pyfunction!(characters, module)?)?;
+    module.add_function(wrap_pyfunction!(integers, module)?)?;
+    module.add_function(wrap_pyfunction!(integer_rows, module)?)?;
     module.add_class::<PyTokenizer>()
 }

@@ -133,7 +133,7 @@ def test_the_command_ends_with_2_where_the_engines_disagree(
     rows: str, tokenizer: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def lie(columns: dict[str, Any]) -> None:
-        columns["drifted"][1] = False
+        columns["drifted"][1:2] = False
 
     tok, _ = made_fast(tito.load_tokenizer(tokenizer), lie)
     monkeypatch.setattr(common, "load_tokenizer", lambda *_, **__: tok)

@@ -36,8 +36,10 @@ class Timed(FastCore):
     """A core whose reference takes time."""
 
     clock: Clock
+    seen: list[list[int]]
 
     def audit(self, ids: Any, offsets: Any, **options: Any) -> Any:
+        self.seen.append(np.diff(offsets).tolist())
         self.clock.now += len(ids) / self.clock.rate
         return super().audit(ids, offsets, **options)
 
@@ -60,7 +62,7 @@ def looked(ledger: Recheck, core: FastCore, rows: list[list[int]], earned: float
 @pytest.fixture
 def core(clock: Clock) -> Timed:
     core = Timed(TOK.core)
-    core.clock = clock
+    core.clock, core.seen = clock, []
     return core
 
 
@@ -70,7 +72,7 @@ def test_what_is_spent_is_what_was_earned_and_no_row_is_too_long_for_ever(length
         clock = Clock(rate=1000)
         patch.setattr("tito_audit.recheck.time", clock)
         core, ledger = Timed(TOK.core), Recheck()
-        core.clock = clock
+        core.clock, core.seen = clock, []
         # Rates are known only roughly at first.
         looked(ledger, core, [[0] * 20_000], 100.0)
         before = clock.now
@@ -95,6 +97,29 @@ def test_a_row_longer_than_the_budget_waits_until_enough_has_come_together(core:
     rows = [looked(ledger, core, [[0] * 1000], 0.3).rows for _ in range(8)]
     assert sum(rows) == 2
     assert rows[0] == 0
+
+
+def test_short_rows_do_not_keep_a_long_one_from_its_turn(core: Timed) -> None:
+    ledger = Recheck()
+    looked(ledger, core, [[0] * 20_000], 100.0)
+    _with_credit(ledger, 0.0)
+    longest, before = 0, core.clock.now
+    for number in range(100):
+        core.seen.clear()
+        looked(ledger, core, [[0] * 10] * 100 + [[0] * 1000], 0.1, first=101 * number)
+        longest += any(length == 1000 for lengths in core.seen for length in lengths)
+    # Half of the time is for them.
+    assert longest == pytest.approx(5, abs=2)
+    assert core.clock.now - before == pytest.approx(10, rel=0.2)
+
+
+def test_a_row_that_was_changed_meanwhile_is_said_to_be_one() -> None:
+    def lie(columns: dict[str, Any]) -> None:
+        columns["n_bytes"] += len(columns["n_bytes"]) > 1
+
+    tok, _ = made_fast(TOK, lie)
+    with pytest.warns(tito.EngineWarning, match="asked once more it agrees: was the row changed while it was judged"):
+        until_it_is_found([CLEAN] * 3, tok)
 
 
 def test_some_clean_and_some_drifting_rows_are_owed(core: Timed) -> None:

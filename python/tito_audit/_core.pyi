@@ -157,6 +157,12 @@ class RealisedColumns(TypedDict):
     # rows on which the reference itself failed
     errors: list[tuple[int, str]]
 
+def integers(items: object) -> NDArray[np.int64] | None:
+    """A list or tuple of integers as an array; None where an entry is no plain ``int`` of 64 bits."""
+
+def integer_rows(rows: list[object]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """A list of such lists and tuples as an array of all and the offsets of the rows; None likewise."""
+
 @final
 class Tokenizer:
     """A ``tokenizer.json`` in the reference engine, with our own table from ids to bytes. Immutable, thread-safe."""

@@ -213,11 +213,16 @@ def assert_no_drift(token_ids: object, tok: Tokenizer, *, prompt_ids: object = N
         help: Keep the sampled ids from the sampler to the loss and never encode what was decoded: append ids to the
               buffer, tool results included, and build mask and logprobs as it grows.
     """
-    # What is wrong with the record besides is nobody's question here, and a loop asserts every step.
-    # Nor is any row judged again.
-    row, engine = _row(token_ids, prompt_ids), engine_of(tok)
-    result = judge(_asked(row), engine, overflow=row.overflow).row(0)
-    if result.drifted and not result.artefact:
+    # A loop asserts every step: what is wrong with the record besides is nobody's question here, nor is any row judged
+    # again, and only a failure is made into objects.
+    engine = engine_of(tok)
+    joined = join(to_ids(token_ids), None if prompt_ids is None else to_ids(prompt_ids, column="prompt_ids"))
+    asked = Asked(joined.ids, _one_row(joined.ids), joins=None if joined.prompt < 0 else np.array([joined.prompt]))
+    columns = asked.judged(engine.core, engine=engine.allowed, threads=1)
+    if columns["errors"] or (columns["drifted"][0] and not columns["artefact"][0]):
+        # The caller may change its array later, and the result reads ids when it is asked for text.
+        asked = asked._replace(ids=joined.ids.copy())
+        result = Batch(engine, asked, columns, overflow=joined.overflow, rechecked=0, mismatches={}).row(0)
         from tito_audit.rendering.verdict import drift_message  # noqa: PLC0415 - only a failure needs it
 
         raise DriftError(drift_message(result), result)
@@ -289,8 +294,8 @@ def _row(
     joined = join(to_ids(token_ids), None if prompt_ids is None else to_ids(prompt_ids, column="prompt_ids"))
     # The caller may change its array later, and the result reads ids when it is asked for text.
     row = Row(source="", number=1, ids=joined.ids.copy(), overflow=joined.overflow, prompt=joined.prompt)
-    row.mask = None if mask is None else joined.read(mask, to_mask, column="mask")
-    row.owners = None if owners is None else joined.read(owners, to_owners, column="owners")
+    row.mask = None if mask is None else joined.read(mask, to_mask, column="mask").copy()
+    row.owners = None if owners is None else joined.read(owners, to_owners, column="owners").copy()
     if holds_spans(turns):
         row.spans = read_spans(turns, joined.length)
         row.sampled = sampled_of(row.spans, joined.length)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, SupportsIndex, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tito_audit import _core
 from tito_audit.errors import RecordError, TokenizerError
 from tito_audit.printable import counted
 from tito_audit.records import LAID_OUT, Ids, as_array, shown, to_ids, viewable
@@ -55,12 +56,9 @@ def to_rows(rows: object, *, column: str = "rows") -> ReadRows:
         ids, overflow = to_ids(ragged.values, column=column)
         return ReadRows(ids, ragged.offsets, overflow)
     rows = _listed_rows(rows, column)
-    try:  # One conversion for all rows is several times faster than one per row.
-        if all(type(row) is list for row in rows):
-            ids, overflow = to_ids(list(chain.from_iterable(rows)), column=column)
-            return ReadRows(ids, _offsets(map(len, rows)), overflow)
-    except RecordError:
-        pass  # Row by row below, to name the row.
+    plain = _core.integer_rows(rows)  # which is an order of magnitude faster than row by row
+    if plain is not None:
+        return ReadRows(*plain, {})
     read = _each_row(rows, lambda row, _: to_ids(row, column=column))
     offsets = _offsets(len(row.ids) for row in read)
     overflow = {
@@ -178,7 +176,7 @@ def _is_ambiguous(first: object, second: object) -> bool:
     return whole and second[0] == 0 and second[-1] == len(first) and all(a <= b for a, b in pairwise(second))
 
 
-def _listed_rows(obj: object, column: str) -> Sequence[Any]:
+def _listed_rows(obj: object, column: str) -> list[Any]:
     """An iterable of rows as a list; a single row is refused by name."""
     if isinstance(obj, str | bytes | bytearray | dict | set | frozenset) or not isinstance(obj, Iterable):
         raise RecordError(

@@ -13,7 +13,7 @@ from tito_audit.asked import Asked, differing, some_columns
 from tito_audit.records import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -45,18 +45,22 @@ class Mismatch(NamedTuple):
         names: Columns that differ.
         fast: All columns of the row, as the fast engine gave them.
         reference: Likewise, by the reference.
+        repeated: Asked about that row once more, the fast engine differs again.
     """
 
     names: tuple[str, ...]
     fast: AuditColumns
     reference: AuditColumns
+    repeated: bool
 
     def __str__(self) -> str:
         """Write both answers, column by column, on one printable line."""
-        return "; ".join(
+        columns = [
             f"{name}: fast {_listed(self.fast[name])}, reference {_listed(self.reference[name])}"  # type: ignore[literal-required]
             for name in self.names
-        )
+        ]
+        hint = [] if self.repeated else ["asked once more it agrees: was the row changed while it was judged?"]
+        return "; ".join([*columns, *hint])
 
 
 class Looked(NamedTuple):
@@ -89,7 +93,7 @@ class Recheck:
         """
         self._seen = 0
         self._owed = {False: least, True: least}
-        self._credit = 0.0
+        self._credit = self._saved = 0.0
         self._tokens, self._seconds = float(_TOKENS), _SECONDS
         self._calls, self._call_seconds = 1, _CALL_SECONDS
 
@@ -126,10 +130,15 @@ class Recheck:
             lots: Which rows come first, whatever they hold.
         """
         started = time.perf_counter()
+        is_fast = columns["engine"] == _FAST
+        if not is_fast.any():  # what the reference did itself earns nothing
+            return NOTHING
         self._credit += earned
         if self._credit <= self._call and not any(self._owed.values()):
             return NOTHING
-        rows = self._chosen(asked, columns, lots)
+        fast = np.flatnonzero(is_fast)
+        work = _work(asked.offsets, columns["drifted"], fast)
+        rows = self._chosen(fast, work, columns["drifted"][fast], lots, earned)
         if not len(rows):
             self._credit -= time.perf_counter() - started
             return NOTHING
@@ -140,12 +149,9 @@ class Recheck:
         mismatches = {}
         if any(differing(said, again)):
             mismatches = {
-                int(row): Mismatch(names, *both)
-                for place, row in enumerate(rows.tolist())
-                for both in [(_one(said, place), _one(again, place))]
-                if (names := tuple(differing(*both)))
+                row: each for row, each in zip(rows.tolist(), _pairs(said, again, some, core), strict=True) if each
             }
-        self._tokens += float(_work(some.offsets, said["drifted"]).sum())
+        self._tokens += float(_work(some.offsets, said["drifted"], np.arange(len(rows))).sum())
         self._seconds += judged
         spent = time.perf_counter() - started
         self._calls += 1
@@ -157,25 +163,40 @@ class Recheck:
     def _call(self) -> float:
         return self._call_seconds / self._calls
 
-    def _chosen(self, asked: Asked, columns: AuditColumns, lots: Lots) -> NDArray[np.int64]:
+    def _chosen(
+        self,
+        fast: NDArray[np.int64],
+        work: NDArray[np.int64],
+        drifted: NDArray[np.bool_],
+        lots: Lots,
+        earned: float,
+    ) -> NDArray[np.int64]:
         """The rows that are owed, then as many as the credit allows; ascending."""
-        fast = np.flatnonzero(columns["engine"] == _FAST)
-        drifted = columns["drifted"][fast]
-        lot = lots(fast)
-        owed = np.zeros(len(fast), dtype=np.bool_)
+        chosen = np.zeros(len(fast), dtype=np.bool_)
         for kind, missing in self._owed.items():
-            candidates = np.flatnonzero(drifted == kind) if missing else fast[:0]
-            first = candidates[_lowest(lot[candidates], missing)]
-            owed[first] = True
-            self._owed[kind] -= len(first)
-        cost = _work(asked.offsets, columns["drifted"])[fast] * (self._seconds / self._tokens)
-        room = self._credit - self._call - cost[owed].sum()
-        candidates = np.flatnonzero(~owed & (cost <= room))
+            if missing:
+                candidates = np.flatnonzero(drifted == kind)
+                first = candidates[_lowest(lots(fast[candidates]), missing)]
+                chosen[first] = True
+                self._owed[kind] -= len(first)
+        cost = work * (self._seconds / self._tokens)
+        room = self._credit - self._call - float(cost[chosen].sum())
+        # Short rows must not spend all that ever comes in, or a long row would never have its turn: while one waits,
+        # half of what is earned is put by for it.
+        long = np.flatnonzero(~chosen & (cost > room - self._saved))
+        within = long[cost[long] <= room]
+        if len(within):
+            first = within[_lowest(lots(fast[within]), 1)]
+            chosen[first] = True
+            room, self._saved = room - float(cost[first].sum()), 0.0
+        elif len(long):
+            self._saved += earned / 2
+        candidates = np.flatnonzero(~chosen & (cost <= room - self._saved))
         if len(candidates):
-            most = int(min(room / max(cost[candidates].min(), 1e-9), len(candidates)))
-            candidates = candidates[_lowest(lot[candidates], most)]
-            owed[candidates[np.cumsum(cost[candidates]) <= room]] = True
-        return fast[owed]
+            most = int(min((room - self._saved) / max(cost[candidates].min(), 1e-9), len(candidates)))
+            candidates = candidates[_lowest(lots(fast[candidates]), most)]
+            chosen[candidates[np.cumsum(cost[candidates]) <= room - self._saved]] = True
+        return fast[chosen]
 
 
 class Guard(NamedTuple):
@@ -215,8 +236,9 @@ def key_of(source: str, seed: int = 0) -> int:
     return int.from_bytes(hashlib.blake2b(name, digest_size=8).digest())
 
 
-def _work(offsets: NDArray[np.int64], drifted: NDArray[np.bool_]) -> NDArray[np.int64]:
-    work: NDArray[np.int64] = np.diff(offsets) * np.where(drifted, _DRIFT_WORK, 1)
+def _work(offsets: NDArray[np.int64], drifted: NDArray[np.bool_], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """What judging each of some rows is to the reference, in tokens of clean rows."""
+    work: NDArray[np.int64] = (offsets[rows + 1] - offsets[rows]) * np.where(drifted[rows], _DRIFT_WORK, 1)
     return work
 
 
@@ -228,8 +250,19 @@ def _lowest(lots: NDArray[np.uint64], most: int) -> NDArray[np.intp]:
     return lowest[np.argsort(lots[lowest], kind="stable")]
 
 
-def _one(columns: AuditColumns, row: int) -> AuditColumns:
-    return some_columns(columns, np.array([row]))
+def _pairs(
+    fast: AuditColumns, reference: AuditColumns, asked: Asked, core: _core.Tokenizer
+) -> Iterator[Mismatch | None]:
+    """Both answers on each row where they differ."""
+    for place in range(len(asked.offsets) - 1):
+        row = np.array([place])
+        both = some_columns(fast, row), some_columns(reference, row)
+        names = tuple(differing(*both))
+        if names:
+            again = asked.some(row).judged(core, engine="auto", threads=1)
+            yield Mismatch(names, *both, repeated=any(differing(again, both[1])))
+        else:
+            yield None
 
 
 def _listed(column: object) -> str:

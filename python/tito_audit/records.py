@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tito_audit import _core
 from tito_audit.errors import RecordError
 from tito_audit.printable import inert
 
@@ -69,12 +70,8 @@ def to_ids(obj: object, *, column: str = "token_ids") -> ReadIds:
         if items.dtype.kind in "iu":
             return _narrowed(items)
         items = items.tolist()
-    if set(map(type, items)) <= {int}:
-        try:
-            return ReadIds(np.array(items, dtype=np.int64), {})
-        except OverflowError:
-            pass
-    return _read_slowly(items, column)
+    plain = _core.integers(items)
+    return _read_slowly(items, column) if plain is None else ReadIds(plain, {})
 
 
 def to_mask(
@@ -98,12 +95,16 @@ def to_mask(
             entries are 0 or 1 nothing tells labels from a mask: they are read as a mask.
 
     Returns:
-        ``uint8``, shape ``(length,)``.
+        ``uint8``, shape ``(length,)``; an array of uint8 or bool is not copied.
 
     Raises:
         RecordError: Another length (``TITO002``), or values that are none of these (``TITO016``) with all their
             positions; the message says how to map them: by the reader's option, or where the caller has none, by numpy.
     """
+    if ignore is None:
+        plain = _zero_one(obj, length)
+        if plain is not None:
+            return plain
     trained = to_weights(obj, length, column=column, ignore=ignore, ids=ids) != 0
     return np.ascontiguousarray(trained).view(np.uint8)
 
@@ -188,11 +189,14 @@ def to_owners(obj: object, length: int, *, column: str = "owners") -> NDArray[np
         column: Name of the data, for the message.
 
     Returns:
-        ``uint8``, shape ``(length,)``.
+        ``uint8``, shape ``(length,)``; an array of uint8 is not copied.
 
     Raises:
         RecordError: Another length (``TITO002``), or an entry that is no integer from 0 to 255.
     """
+    if type(obj) is np.ndarray and obj.dtype == np.uint8 and obj.ndim == 1:
+        check_length(len(obj), length, column)
+        return np.require(obj, requirements=LAID_OUT)
     owners, overflow = to_ids(obj, column=column)
     check_length(len(owners), length, column)
     outside = np.flatnonzero((owners < 0) | (owners > np.iinfo(np.uint8).max))
@@ -297,6 +301,15 @@ def _items(obj: object, column: str, *, many: str = "") -> NDArray[Any] | Sequen
         column=column,
         value=obj,
     )
+
+
+def _zero_one(obj: object, length: int) -> NDArray[np.uint8] | None:
+    """An array of integers or bools that are 0 and 1 throughout, as bytes, in one pass; None for anything else."""
+    if type(obj) is not np.ndarray or obj.dtype.kind not in "biu" or obj.shape != (length,) or not obj.dtype.isnative:
+        return None
+    array = np.require(obj, requirements=LAID_OUT)
+    unsigned: NDArray[Any] = array.view(f"u{array.dtype.itemsize}")  # below 0 is far above 1
+    return None if unsigned.max(initial=0) > 1 else unsigned.astype(np.uint8, copy=False)
 
 
 def _narrowed(array: NDArray[Any]) -> ReadIds:
