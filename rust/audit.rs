@@ -98,10 +98,6 @@ pub struct RowAudit {
     pub located: bool,
     /// Whether the sampled bytes are no UTF-8.
     pub invalid_utf8: bool,
-    /// Bytes of D.
-    pub bytes: usize,
-    /// Bytes of text that were encoded to judge the row: the work it took, no part of the verdict.
-    pub encoded_bytes: usize,
     /// Positions of ids outside the vocabulary.
     pub unknown: Vec<usize>,
     /// The drift spans in order.
@@ -136,8 +132,6 @@ impl Tokenizer {
         let mut audit = RowAudit {
             reencoded: self.encode(&text)?,
             located: true,
-            bytes: text.len(),
-            encoded_bytes: text.len(),
             unknown: positions(row.ids, |id| self.is_unknown(id)),
             ..RowAudit::default()
         };
@@ -175,13 +169,12 @@ impl Tokenizer {
         audit: &mut RowAudit,
     ) -> Result<()> {
         let mut encoded = self.trace_encode(text)?;
-        audit.encoded_bytes += text.len();
         // A trace that disagrees with the verdict places nothing, but the ids it is asked about are those of the verdict.
         encoded.located &= encoded.ids == audit.reencoded;
         encoded.ids.clone_from(&audit.reencoded);
         audit.located = encoded.located && decoded.is_some();
         let spans = align::laid_out(row.ids, decoded, &encoded);
-        let runs = self.clean_runs(row.ids, &audit.reencoded, &mut audit.encoded_bytes);
+        let runs = self.clean_runs(row.ids, &audit.reencoded);
         audit.artefact = runs.all_clean;
         let drift = Drift {
             tokenizer: self,
@@ -215,7 +208,7 @@ impl Tokenizer {
     ///
     /// Borders are the added tokens that leave the spaces beside them alone. There is nothing to separate without a
     /// border, and nothing to conclude where other added tokens came back.
-    pub(crate) fn clean_runs(&self, sampled: &[u32], reencoded: &[u32], encoded_bytes: &mut usize) -> CleanRuns {
+    pub(crate) fn clean_runs(&self, sampled: &[u32], reencoded: &[u32]) -> CleanRuns {
         let is_added = |id: &&u32| self.added(**id).is_some();
         let is_border = |id: u32| self.added(id).is_some_and(Added::is_border);
         if !sampled.iter().any(|&id| is_border(id))
@@ -228,7 +221,6 @@ impl Tokenizer {
         for run in sampled.split(|&id| is_border(id)) {
             // A run that the reference refuses by itself does not come back, whatever became of the whole row.
             let text = guarded(|| self.decode(run, false)).unwrap_or_default();
-            *encoded_bytes += text.len();
             if guarded(|| self.encode(&text)).is_ok_and(|ids| ids == run) {
                 runs.clean.push(start..start + run.len());
             } else {

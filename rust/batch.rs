@@ -1,6 +1,7 @@
 //! Many rows as ragged arrays.
 
-use crate::audit::{PipelineOptions, Row, RowAudit};
+use crate::audit::{PipelineOptions, Row};
+use crate::columns::AuditColumns;
 use crate::engine::Engine;
 use crate::error::{Error, Result, guarded};
 use crate::pool;
@@ -37,10 +38,18 @@ impl Ids<'_> {
     /// The ids of one row as the tokenizer knows them. Each is read once, so an array that changes meanwhile gives some
     /// verdict, never a fault.
     pub(crate) fn row(&self, tokenizer: &Tokenizer, range: std::ops::Range<usize>) -> Vec<u32> {
+        let mut row = Vec::new();
+        self.read_row(tokenizer, range, &mut row);
+        row
+    }
+
+    /// As [`row`](Self::row), into a buffer.
+    fn read_row(&self, tokenizer: &Tokenizer, range: std::ops::Range<usize>, row: &mut Vec<u32>) {
+        row.clear();
         match self {
-            Self::I64(ids) => ids[range].iter().map(|&id| tokenizer.known(id)).collect(),
-            Self::I32(ids) => ids[range].iter().map(|&id| tokenizer.known(id)).collect(),
-            Self::U32(ids) => ids[range].iter().map(|&id| tokenizer.known(id)).collect(),
+            Self::I64(ids) => row.extend(ids[range].iter().map(|&id| tokenizer.known(id))),
+            Self::I32(ids) => row.extend(ids[range].iter().map(|&id| tokenizer.known(id))),
+            Self::U32(ids) => row.extend(ids[range].iter().map(|&id| tokenizer.known(id))),
         }
     }
 
@@ -136,21 +145,34 @@ impl<'a> Batch<'a> {
         options: PipelineOptions,
         engine: Engine,
         threads: usize,
-    ) -> Vec<Result<RowAudit>> {
-        self.map(threads, |index| {
-            let range = self.range(index);
-            let ids = self.ids.row(tokenizer, range.clone());
-            let mask = self.mask_of(index);
-            let owners = self.owners.map(|owners| owners[range].to_vec());
-            let row = Row {
-                ids: &ids,
-                mask: mask.as_deref(),
-                owners: owners.as_deref(),
-                join: self.joins.and_then(|joins| usize::try_from(joins[index]).ok()).filter(|&join| join > 0),
-                lacks_context: self.row_start.is_some_and(|row_start| row_start[index]),
-            };
-            tokenizer.audit(&row, options, engine)
-        })
+    ) -> AuditColumns {
+        let shares = shares(&self.offsets, threads);
+        AuditColumns::joined(pool::map(shares.len(), threads, |share| {
+            let mut columns = AuditColumns::default();
+            let (mut ids, mut mask, mut owners) = (Vec::new(), Vec::new(), Vec::new());
+            for index in shares[share].clone() {
+                // Copied, the mask like the ids: one that changes under way must not give one row two masks.
+                self.ids.read_row(tokenizer, self.range(index), &mut ids);
+                self.read(self.mask, index, &mut mask);
+                self.read(self.owners, index, &mut owners);
+                mask.iter_mut().for_each(|value| *value = (*value).min(1));
+                let row = Row {
+                    ids: &ids,
+                    mask: self.mask.map(|_| &mask[..]),
+                    owners: self.owners.map(|_| &owners[..]),
+                    join: self.joins.and_then(|joins| usize::try_from(joins[index]).ok()).filter(|&join| join > 0),
+                    lacks_context: self.row_start.is_some_and(|row_start| row_start[index]),
+                };
+                // A row on which the reference panics is an error of that row alone.
+                columns.push(guarded(|| tokenizer.audit(&row, options, engine)), options);
+            }
+            columns
+        }))
+    }
+
+    fn read(&self, array: Option<&[u8]>, index: usize, row: &mut Vec<u8>) {
+        row.clear();
+        row.extend_from_slice(array.map_or(&[], |array| &array[self.range(index)]));
     }
 
     /// Give every byte of every row its owner and token, in order, over `threads` threads.

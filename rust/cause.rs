@@ -109,8 +109,7 @@ impl Drift<'_> {
         for run in spans.chunk_by(touch) {
             // A stripped or added space stands in a span of its own: where a span beside it has the space on the other
             // side, it only moved.
-            let [sampled, reencoded] = self.surfaces(run);
-            let space_moved = sampled == reencoded;
+            let space_moved = self.sampled_bytes(run).eq(self.reencoded_bytes(run));
             causes.extend(run.iter().map(|span| self.cause(span, space_moved)));
         }
         causes
@@ -170,18 +169,25 @@ impl Drift<'_> {
         self.clean_runs.get(at).is_some_and(|run| run.start <= span.sampled.start)
     }
 
-    /// What the sampled and the re-encoded ids of neighbouring spans stand for by themselves.
-    fn surfaces(&self, run: &[Span]) -> [Vec<u8>; 2] {
-        let surface = |id: &u32| self.tokenizer.surface(*id).unwrap_or_default().to_vec();
-        let sampled = run.iter().flat_map(|span| &self.ids[span.sampled.clone()]);
-        let reencoded = run.iter().flat_map(|span| &self.encoded.ids[span.reencoded.clone()]);
-        [sampled.flat_map(surface).collect(), reencoded.flat_map(surface).collect()]
+    /// What the sampled ids of neighbouring spans stand for by themselves.
+    fn sampled_bytes(&self, run: &[Span]) -> impl Iterator<Item = u8> {
+        run.iter().flat_map(|span| self.bytes_of(&self.ids[span.sampled.clone()]))
+    }
+
+    /// What the re-encoded ids of neighbouring spans stand for by themselves.
+    fn reencoded_bytes(&self, run: &[Span]) -> impl Iterator<Item = u8> {
+        run.iter().flat_map(|span| self.bytes_of(&self.encoded.ids[span.reencoded.clone()]))
+    }
+
+    fn bytes_of(&self, ids: &[u32]) -> impl Iterator<Item = u8> {
+        ids.iter().flat_map(|&id| self.tokenizer.surface(id).unwrap_or_default()).copied()
     }
 
     fn differs_in_prefix(&self, span: &Span) -> bool {
-        let [sampled, reencoded] = self.surfaces(std::slice::from_ref(span));
-        let spaces = |surface: &[u8]| surface.iter().take_while(|&&byte| byte == b' ').count();
-        sampled != reencoded && sampled[spaces(&sampled)..] == reencoded[spaces(&reencoded)..]
+        let run = std::slice::from_ref(span);
+        let is_space = |byte: &u8| *byte == b' ';
+        !self.sampled_bytes(run).eq(self.reencoded_bytes(run))
+            && self.sampled_bytes(run).skip_while(is_space).eq(self.reencoded_bytes(run).skip_while(is_space))
     }
 
     fn crosses_pre_tokens(&self, span: &Span) -> bool {

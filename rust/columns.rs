@@ -33,10 +33,21 @@ impl<T> Ragged<T> {
         self.values.extend(values);
         self.offsets.push(entry(Some(self.values.len())));
     }
+
+    fn append(&mut self, part: Self) {
+        append_offsets(&mut self.offsets, &part.offsets);
+        self.values.extend(part.values);
+    }
+}
+
+/// Lists behind those that `offsets` tells of.
+fn append_offsets(offsets: &mut Vec<i64>, part: &[i64]) {
+    let base = offsets.last().copied().unwrap_or_default();
+    offsets.extend(part.iter().skip(1).map(|offset| base + offset));
 }
 
 /// Drift spans of all rows.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpanColumns {
     /// Where the spans of each row start, and the end of the last.
     pub offsets: Vec<i64>,
@@ -59,7 +70,7 @@ pub struct SpanColumns {
 }
 
 /// Straddling tokens of all rows.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StraddlingColumns {
     /// Where those of each row start, and the end of the last.
     pub offsets: Vec<i64>,
@@ -107,10 +118,6 @@ pub struct AuditColumns {
     pub invalid_utf8: Vec<bool>,
     /// First difference, -1 where clean.
     pub first_diff: Vec<i64>,
-    /// Bytes of D.
-    pub n_bytes: Vec<i64>,
-    /// Bytes of text encoded to judge the row: the work it took, no part of the verdict.
-    pub encoded_bytes: Vec<i64>,
     /// Re-encoded tokens with several owners but one mask value.
     pub n_owner_crossing: Vec<i64>,
     /// Characters with several owners.
@@ -130,39 +137,55 @@ pub struct AuditColumns {
 }
 
 impl AuditColumns {
-    /// Lay out the results of rows in order; a row that failed is clean and empty but for its entry in `errors`.
-    pub fn new(rows: Vec<Result<RowAudit>>, options: PipelineOptions) -> Self {
-        let mut columns = Self::default();
-        columns.spans.offsets.push(0);
-        columns.straddling.offsets.push(0);
-        for (index, row) in rows.into_iter().enumerate() {
-            let row = row.unwrap_or_else(|error| {
-                columns.errors.push((index, error.to_string()));
-                RowAudit { pipeline: options.any().then(Pipeline::default), ..RowAudit::default() }
-            });
-            columns.push(&row);
-        }
-        columns
-    }
-
-    fn push(&mut self, row: &RowAudit) {
+    /// Lay out the next row; one that failed is clean and empty but for its entry in `errors`.
+    pub(crate) fn push(&mut self, row: Result<RowAudit>, options: PipelineOptions) {
+        let row = row.unwrap_or_else(|error| {
+            self.errors.push((self.drifted.len(), error.to_string()));
+            RowAudit { pipeline: options.any().then(Pipeline::default), ..RowAudit::default() }
+        });
         self.engine.push(row.engine.index());
         self.drifted.push(row.first_diff.is_some());
         self.artefact.push(row.artefact);
         self.located.push(row.located);
         self.invalid_utf8.push(row.invalid_utf8);
         self.first_diff.push(entry(row.first_diff));
-        self.n_bytes.push(entry(Some(row.bytes)));
-        self.encoded_bytes.push(entry(Some(row.encoded_bytes)));
         self.n_owner_crossing.push(entry(Some(row.owner_crossing)));
         self.n_shared_chars.push(entry(Some(row.shared_characters)));
         self.reencoded.push(row.reencoded.iter().copied());
         self.unknown.push(row.unknown.iter().map(|&position| entry(Some(position))));
-        self.spans.push(row);
-        self.straddling.push(row);
+        self.spans.push(&row);
+        self.straddling.push(&row);
         if let Some(pipeline) = &row.pipeline {
             self.pipeline.push(pipeline);
         }
+    }
+
+    /// Put rows that were worked on apart end to end.
+    pub(crate) fn joined(parts: Vec<Self>) -> Self {
+        let mut parts = parts.into_iter();
+        let mut whole = parts.next().unwrap_or_default();
+        for part in parts {
+            whole.append(part);
+        }
+        whole
+    }
+
+    fn append(&mut self, part: Self) {
+        let rows = self.drifted.len();
+        self.engine.extend(part.engine);
+        self.drifted.extend(part.drifted);
+        self.artefact.extend(part.artefact);
+        self.located.extend(part.located);
+        self.invalid_utf8.extend(part.invalid_utf8);
+        self.first_diff.extend(part.first_diff);
+        self.n_owner_crossing.extend(part.n_owner_crossing);
+        self.n_shared_chars.extend(part.n_shared_chars);
+        self.reencoded.append(part.reencoded);
+        self.unknown.append(part.unknown);
+        self.spans.append(part.spans);
+        self.straddling.append(part.straddling);
+        self.pipeline.append(part.pipeline);
+        self.errors.extend(part.errors.into_iter().map(|(row, error)| (rows + row, error)));
     }
 }
 
@@ -171,7 +194,35 @@ fn index_of(cause: Cause) -> u8 {
     index.and_then(|index| u8::try_from(index).ok()).expect("ALL holds every cause")
 }
 
+impl Default for SpanColumns {
+    fn default() -> Self {
+        Self {
+            offsets: vec![0],
+            cause: Vec::new(),
+            flags: Vec::new(),
+            token_start: Vec::new(),
+            token_stop: Vec::new(),
+            reencoded_start: Vec::new(),
+            reencoded_stop: Vec::new(),
+            byte_start: Vec::new(),
+            byte_stop: Vec::new(),
+        }
+    }
+}
+
 impl SpanColumns {
+    fn append(&mut self, part: Self) {
+        append_offsets(&mut self.offsets, &part.offsets);
+        self.cause.extend(part.cause);
+        self.flags.extend(part.flags);
+        self.token_start.extend(part.token_start);
+        self.token_stop.extend(part.token_stop);
+        self.reencoded_start.extend(part.reencoded_start);
+        self.reencoded_stop.extend(part.reencoded_stop);
+        self.byte_start.extend(part.byte_start);
+        self.byte_stop.extend(part.byte_stop);
+    }
+
     fn push(&mut self, row: &RowAudit) {
         for finding in &row.findings {
             let span = &finding.span;
@@ -188,7 +239,31 @@ impl SpanColumns {
     }
 }
 
+impl Default for StraddlingColumns {
+    fn default() -> Self {
+        Self {
+            offsets: vec![0],
+            index: Vec::new(),
+            id: Vec::new(),
+            byte_start: Vec::new(),
+            byte_stop: Vec::new(),
+            mask: Ragged::default(),
+            owner: Vec::new(),
+        }
+    }
+}
+
 impl StraddlingColumns {
+    fn append(&mut self, part: Self) {
+        append_offsets(&mut self.offsets, &part.offsets);
+        self.index.extend(part.index);
+        self.id.extend(part.id);
+        self.byte_start.extend(part.byte_start);
+        self.byte_stop.extend(part.byte_stop);
+        self.mask.append(part.mask);
+        self.owner.extend(part.owner);
+    }
+
     fn push(&mut self, row: &RowAudit) {
         for token in &row.straddling {
             self.index.push(entry(Some(token.index)));
@@ -203,6 +278,14 @@ impl StraddlingColumns {
 }
 
 impl PipelineColumns {
+    fn append(&mut self, part: Self) {
+        self.drifted.extend(part.drifted);
+        self.first_diff.extend(part.first_diff);
+        self.cause.extend(part.cause);
+        self.ids.append(part.ids);
+        self.lost.append(part.lost);
+    }
+
     fn push(&mut self, row: &Pipeline) {
         self.drifted.push(row.first_diff.is_some());
         self.first_diff.push(entry(row.first_diff));

@@ -174,7 +174,7 @@ impl PyTokenizer {
             .with_owners(slice(owners.as_ref())?)?
             .with_context(slice(joins.as_ref())?, slice(row_start.as_ref())?)?;
         let options = PipelineOptions { skip_special_tokens, clean_up_tokenization_spaces };
-        let columns = py.detach(|| AuditColumns::new(batch.audit(&self.0, options, engine, threads), options));
+        let columns = py.detach(|| batch.audit(&self.0, options, engine, threads));
         audit_dict(py, columns)
     }
 
@@ -271,8 +271,6 @@ fn audit_dict(py: Python<'_>, columns: AuditColumns) -> PyResult<Bound<'_, PyDic
     dict.set("located", columns.located)?;
     dict.set("invalid_utf8", columns.invalid_utf8)?;
     dict.set("first_diff", columns.first_diff)?;
-    dict.set("n_bytes", columns.n_bytes)?;
-    dict.set("encoded_bytes", columns.encoded_bytes)?;
     dict.set("n_owner_crossing", columns.n_owner_crossing)?;
     dict.set("n_shared_chars", columns.n_shared_chars)?;
     dict.set("reencoded_ids", columns.reencoded.values)?;

@@ -169,7 +169,7 @@ impl Tokenizer {
         let mut runs = CleanRuns::default();
         if is_canonical {
             encoded.located &= encoded.ids == trained;
-            runs = self.clean_runs(ids, trained, &mut 0);
+            runs = self.clean_runs(ids, trained);
         } else {
             let printed = self.trace_decode(trained, text);
             encoded.located = printed.is_some();

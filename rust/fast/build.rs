@@ -51,7 +51,7 @@ impl Fast {
         if count > MOST_IDS {
             return Err("its ids are too many or too far apart");
         }
-        let texts = Texts::new(count, tokenizer.surfaces(), &splitter);
+        let texts = Texts::new(count, tokenizer.surfaces(), &splitter).ok_or("one of its tokens is too long")?;
 
         let atoms = std::array::from_fn(|byte| {
             let byte = u8::try_from(byte).expect("there are 256 bytes");

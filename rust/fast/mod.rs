@@ -11,8 +11,10 @@ mod build;
 mod file;
 mod local;
 mod normal;
+mod redo;
 mod repair;
 mod scan;
+mod scratch;
 mod texts;
 mod window;
 

@@ -21,31 +21,51 @@ impl Fast {
         suspects.clear();
         let kinds = self.kinds.of_tokens();
         let mut before = BORDER;
-        for (block, block_ids) in ids.chunks(BLOCK).enumerate() {
+        let (blocks, rest) = ids.as_chunks::<BLOCK>();
+        for (block, block_ids) in blocks.iter().enumerate() {
             let mut open = 0u64;
             for (place, &id) in block_ids.iter().enumerate() {
                 let kind = kinds[id as usize];
                 open |= u64::from(self.kinds.is_open(before, kind)) << place;
                 before = kind;
             }
-            while open != 0 {
-                let edge = block * BLOCK + open.trailing_zeros() as usize;
-                open &= open - 1;
-                let left = if edge == 0 { BORDER } else { kinds[ids[edge - 1] as usize] };
-                match self.kinds.edge(left, kinds[ids[edge] as usize]) {
-                    Edge::Boundary => {}
-                    Edge::Pair if self.stay(ids[edge - 1], ids[edge], cache) => {}
-                    Edge::Pair => suspects.push(Suspect { edge, bad_pair: true }),
-                    Edge::Unknown => suspects.push(Suspect { edge, bad_pair: false }),
-                }
-            }
+            self.sift(ids, block * BLOCK, open, cache, suspects);
         }
+        let mut open = 0u64;
+        for (place, &id) in rest.iter().enumerate() {
+            let kind = kinds[id as usize];
+            open |= u64::from(self.kinds.is_open(before, kind)) << place;
+            before = kind;
+        }
+        self.sift(ids, ids.len() - rest.len(), open, cache, suspects);
         if self.kinds.edge(before, BORDER) != Edge::Boundary {
             suspects.push(Suspect { edge: ids.len(), bad_pair: false });
         }
     }
 
+    /// Of the edges whose bits are set, counted from `first`, take down those that need a closer look.
+    #[inline]
+    fn sift(&self, ids: &[u32], first: usize, mut open: u64, cache: &mut PairCache, suspects: &mut Vec<Suspect>) {
+        let kinds = self.kinds.of_tokens();
+        while open != 0 {
+            let edge = first + open.trailing_zeros() as usize;
+            open &= open - 1;
+            let right = ids[edge];
+            let (left, before) = match edge.checked_sub(1) {
+                Some(at) => (ids[at], kinds[ids[at] as usize]),
+                None => (right, BORDER),
+            };
+            match self.kinds.edge(before, kinds[right as usize]) {
+                Edge::Boundary => {}
+                Edge::Pair if self.stay(left, right, cache) => {}
+                Edge::Pair => suspects.push(Suspect { edge, bad_pair: true }),
+                Edge::Unknown => suspects.push(Suspect { edge, bad_pair: false }),
+            }
+        }
+    }
+
     /// Whether two tokens stay beside each other inside a pre-token.
+    #[inline]
     pub(crate) fn stay(&self, left: u32, right: u32, cache: &mut PairCache) -> bool {
         cache.holds(left, right) || {
             let stay = self.pairs.fit(left, right);

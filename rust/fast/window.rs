@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::fast::Fast;
+use crate::fast::texts::NO_CLASS;
 use crate::machine::{BORDER, OPAQUE, Start};
 
 /// A stretch of a row that is encoded by itself as it is within the row.
@@ -79,12 +80,14 @@ impl Fast {
             return true;
         }
         let kind = self.kinds.of(ids[at]);
-        let (left, right) = (self.texts.classes(ids[at - 1]), self.texts.classes(ids[at]));
+        let (left, right) = (self.texts.last_class(ids[at - 1]), self.texts.first_class(ids[at]));
         // A token that cannot begin a text may reach across a boundary, and an opaque one do anything.
         kind != OPAQUE
             && self.kinds.begins(kind)
             && self.kinds.traits(kind).start == Start::Inert
-            && left.last().zip(right.first()).is_some_and(|(&left, &right)| self.sync.between(left, right))
+            && left != NO_CLASS
+            && right != NO_CLASS
+            && self.sync.between(left, right)
     }
 
     fn may_begin_added(&self, id: u32) -> bool {

@@ -27,6 +27,17 @@ pub struct Traits {
     pub may_begin_added: bool,
 }
 
+impl Traits {
+    /// Whether the normalizer may change something where a token follows one with the traits `before`.
+    fn joins(self, before: Self) -> bool {
+        match self.start {
+            Start::Inert => false,
+            Start::Reorders => before.ends_in_mark,
+            Start::Composes => true,
+        }
+    }
+}
+
 /// What the first character of a token can do to the characters before it when the text is normalized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Start {
@@ -178,12 +189,8 @@ fn edge(
         return (edge, edge);
     }
     let Some((column, traits)) = kinds[usize::from(right)] else { return (Edge::Unknown, Edge::Unknown) };
-    let joins = match (traits.start, kinds[usize::from(left)]) {
-        // Each text between added tokens is normalized by itself.
-        (_, None) | (Start::Inert, _) => false,
-        (Start::Reorders, Some((_, before))) => before.ends_in_mark,
-        (Start::Composes, _) => true,
-    };
+    // Each text between added tokens is normalized by itself.
+    let joins = kinds[usize::from(left)].is_some_and(|(_, before)| traits.joins(before));
     let passages = || behind.iter().map(|&state| column[usize::from(state)]);
     let plain = if joins || passages().any(|passage| passage == Passage::Unknown) {
         Edge::Unknown
@@ -220,6 +227,13 @@ impl Kinds {
     /// What the tokens of a kind are besides their classes.
     pub fn traits(&self, kind: u8) -> Traits {
         self.traits[usize::from(kind)]
+    }
+
+    /// Whether the normalizer surely leaves the text of these tokens as it is.
+    pub fn stay_apart(&self, ids: &[u32]) -> bool {
+        let is_known = |&id: &u32| self.of(id) != OPAQUE;
+        let joins = |pair: &[u32]| self.traits(self.of(pair[1])).joins(self.traits(self.of(pair[0])));
+        ids.iter().all(is_known) && !ids.windows(2).any(joins)
     }
 
     /// Whether a token of this kind can stand where a text begins.

@@ -1,0 +1,94 @@
+//! What a thread keeps from row to row, so that a row costs no memory of its own.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use crate::decode::DecodeTrace;
+use crate::fast::Fast;
+use crate::fast::scan::Suspect;
+use crate::pairs::PairCache;
+use crate::reencode::EncodeTrace;
+
+/// A window whose tokens do not come back.
+#[derive(Default)]
+pub(crate) struct Redone {
+    pub(crate) tokens: Range<usize>,
+    pub(crate) decoded: DecodeTrace,
+    pub(crate) encoded: EncodeTrace,
+}
+
+/// Windows of one row in order; those of earlier rows lend their memory.
+#[derive(Default)]
+pub(crate) struct Windows {
+    all: Vec<Redone>,
+    used: usize,
+}
+
+impl Windows {
+    pub(crate) fn clear(&mut self) {
+        self.used = 0;
+    }
+
+    /// The one to fill next.
+    pub(crate) fn next(&mut self) -> &mut Redone {
+        if self.used == self.all.len() {
+            self.all.push(Redone::default());
+        }
+        &mut self.all[self.used]
+    }
+
+    /// Keep the one that was filled.
+    pub(crate) fn keep(&mut self) {
+        self.used += 1;
+    }
+
+    /// Give up the last one.
+    pub(crate) fn give_up(&mut self) {
+        self.used -= 1;
+    }
+
+    pub(crate) fn as_slice(&self) -> &[Redone] {
+        &self.all[..self.used]
+    }
+}
+
+/// Buffers for the text of one window after the other.
+#[derive(Default)]
+pub(crate) struct Buffers {
+    pub(crate) text: Vec<u8>,
+    /// Where every token ends in the text.
+    pub(crate) ends: Vec<usize>,
+    pub(crate) classes: Vec<u8>,
+    /// Where every character begins, and the end of the last.
+    pub(crate) chars: Vec<usize>,
+    pub(crate) symbols: Vec<u32>,
+}
+
+/// All of it.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    /// The engine that the cache is about.
+    engine: Option<u64>,
+    pub(crate) cache: PairCache,
+    pub(crate) suspects: Vec<Suspect>,
+    pub(crate) windows: Windows,
+    pub(crate) buffers: Buffers,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Option<Box<Scratch>>> = const { RefCell::new(None) };
+}
+
+impl Fast {
+    /// Work with what this thread keeps.
+    pub(crate) fn with_scratch<T>(&self, work: impl FnOnce(&mut Scratch) -> T) -> T {
+        SCRATCH.with_borrow_mut(|scratch| {
+            let scratch = scratch.get_or_insert_default();
+            if scratch.engine != Some(self.serial) {
+                scratch.cache.clear();
+                scratch.engine = Some(self.serial);
+            }
+            work(scratch)
+        })
+    }
+}
