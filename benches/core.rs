@@ -6,8 +6,8 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use tito_audit::audit::{PipelineOptions, Row};
-use tito_audit::engine::Engine;
 use tito_audit::batch::{Batch, Ids};
+use tito_audit::engine::Engine;
 use tito_audit::tokenizer::{LoadOptions, Tokenizer};
 use tokenizers::models::TrainerWrapper;
 use tokenizers::models::bpe::{BPE, BpeTrainer};

@@ -188,7 +188,11 @@ impl Tokenizer {
         audit.findings = spans
             .into_iter()
             .zip(causes)
-            .map(|(span, cause)| Finding { flags: flags(row, &span, cause, drift.invalid(&span), text.len()), span, cause })
+            .map(|(span, cause)| Finding {
+                flags: flags(row, &span, cause, drift.invalid(&span), text.len()),
+                span,
+                cause,
+            })
             .collect();
         if audit.located && !byte_owner.is_empty() {
             // Without owners of their own, the owners of the bytes are their mask.

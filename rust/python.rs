@@ -26,9 +26,7 @@ impl From<Error> for PyErr {
             | Error::Dropout { .. }
             | Error::NotProven { .. }
             | Error::Reference { .. }
-            | Error::RowTooLong => {
-                TokenizerError::new_err(error.to_string())
-            }
+            | Error::RowTooLong => TokenizerError::new_err(error.to_string()),
         }
     }
 }

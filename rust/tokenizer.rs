@@ -13,7 +13,7 @@ use crate::compose::{self, Form};
 use crate::decode::{DecodeTrace, Decoder};
 use crate::engine::Proof;
 use crate::error::{Error, Result, guarded};
-use crate::fast::Fast;
+use crate::fast::{Fast, selftest};
 use crate::joining::{Bytes, Joining};
 use crate::sources::Prefixes;
 use crate::surfaces::Surfaces;
@@ -118,13 +118,22 @@ impl Tokenizer {
             Ok(fast) => {
                 tokenizer.fast = Some(Box::new(fast));
                 tokenizer.proof = Proof::Proven;
+                tokenizer.test_fast();
             }
-            Err(reason) => {
-                tokenizer.pure_merges = pure_merges(tokenizer.reference.get_model());
-                tokenizer.proof = Proof::Missing(reason.to_owned());
-            }
+            Err(reason) => tokenizer.proof = Proof::Missing(reason.to_owned()),
+        }
+        if tokenizer.fast.is_none() {
+            tokenizer.pure_merges = pure_merges(tokenizer.reference.get_model());
         }
         Ok(tokenizer)
+    }
+
+    /// Give up the fast engine where it fails its self-test.
+    fn test_fast(&mut self) {
+        if let Some(difference) = self.fast().and_then(|fast| selftest::difference(self, fast)) {
+            self.fast = None;
+            self.proof = Proof::Refuted(difference);
+        }
     }
 
     /// Join surfaces only where that gives the reference's text, on a sample of the vocabulary: how its decoders work is
@@ -229,8 +238,10 @@ impl Tokenizer {
 
     /// The id as the crate sees it: every id beyond the vocabulary is one.
     #[inline]
-    pub fn known(&self, id: impl TryInto<u32>) -> u32 {
-        id.try_into().ok().filter(|&id| id <= self.largest).unwrap_or(self.outside)
+    pub fn known(&self, id: impl Into<i64>) -> u32 {
+        // A negative id becomes a huge one.
+        let id = id.into().cast_unsigned();
+        if id > u64::from(self.largest) { self.outside } else { u32::try_from(id).unwrap_or(self.outside) }
     }
 
     /// One more than the largest id; it stands for every id beyond it.

@@ -1,5 +1,7 @@
 //! Added tokens in the text of ordinary ones.
 
+use std::collections::HashSet;
+
 /// The texts that encoding turns into added tokens.
 pub(crate) struct AddedTexts {
     /// In order; none begins another.
@@ -22,10 +24,21 @@ impl AddedTexts {
         (!texts.windows(2).any(is_prefix)).then_some(Self { texts, first_bytes, longest })
     }
 
-    /// Whether another one that begins earlier can take away the front of `text`, or all of it.
-    pub(crate) fn can_be_overlapped(&self, text: &[u8]) -> bool {
-        let reaches = |rest: &[u8]| text.starts_with(rest) || rest.starts_with(text);
-        self.texts.iter().any(|earlier| (1..earlier.len()).any(|at| reaches(&earlier[at..])))
+    /// Those that another one, which begins earlier, can take the front of, or all.
+    pub(crate) fn overlapped(&self) -> HashSet<&[u8]> {
+        let mut overlapped = HashSet::new();
+        for earlier in &self.texts {
+            for rest in
+                (1..earlier.len()).map(|at| &earlier[at..]).filter(|rest| self.first_bytes[usize::from(rest[0])])
+            {
+                // Texts in order: those that `rest` begins stand together, and the one that begins it before them.
+                let next = self.texts.partition_point(|text| **text < *rest);
+                overlapped
+                    .extend(self.texts[next..].iter().take_while(|text| text.starts_with(rest)).map(|text| &**text));
+                overlapped.extend(self.texts[..next].last().filter(|text| rest.starts_with(text)).map(|text| &**text));
+            }
+        }
+        overlapped
     }
 
     /// Whether an added token may begin in `text`: whole, or as far as the text goes.
@@ -47,7 +60,8 @@ impl AddedTexts {
     pub(crate) fn find(&self, text: &[u8], limit: usize) -> Option<usize> {
         (0..limit.min(text.len())).find_map(|at| {
             let rest = &text[at..];
-            let next = self.first_bytes[usize::from(rest[0])].then(|| self.texts.partition_point(|text| **text <= *rest))?;
+            let next =
+                self.first_bytes[usize::from(rest[0])].then(|| self.texts.partition_point(|text| **text <= *rest))?;
             let found = self.texts[..next].last().filter(|found| rest.starts_with(found))?;
             Some(at + found.len())
         })

@@ -144,10 +144,12 @@ fn added(tokenizer: &Tokenizer, normal: &Normal) -> Result<AddedTexts, Refusal> 
         return Err("an added token holds a replacement character");
     }
     // What decoding prints for a token is its content only if the decoder does not read it as stand-ins for bytes.
-    if tokenizer.added_tokens().iter().any(|(&id, added)| tokenizer.surface(id) != Some(added.token.content.as_bytes())) {
+    if tokenizer.added_tokens().iter().any(|(&id, added)| tokenizer.surface(id) != Some(added.token.content.as_bytes()))
+    {
         return Err("the text of an added token is not what decoding prints for it");
     }
-    AddedTexts::new(tokens().map(|token| token.content.as_bytes())).ok_or("the text of an added token begins that of another")
+    AddedTexts::new(tokens().map(|token| token.content.as_bytes()))
+        .ok_or("the text of an added token begins that of another")
 }
 
 fn pairs(
@@ -187,11 +189,12 @@ fn kinds(
     count: u32,
 ) -> Option<Kinds> {
     let mut kinds = Builder::new(states, count as usize);
+    let overlapped = added.overlapped();
     for id in 0..count {
         let bytes = texts.bytes(id);
         if tokenizer.added(id).is_some() {
             // Where another one can begin before it, the texts around it have to be looked at.
-            if !added.can_be_overlapped(bytes) {
+            if !overlapped.contains(bytes) {
                 kinds.set_border(id);
             }
         } else if let Ok(text) = std::str::from_utf8(bytes)

@@ -70,7 +70,8 @@ impl<'de> serde::de::Visitor<'de> for MergeVisitor {
     }
 
     fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut sides: A) -> Result<Self::Value, A::Error> {
-        let mut side = || sides.next_element::<Side<'de>>()?.ok_or_else(|| serde::de::Error::custom("a merge has two sides"));
+        let mut side =
+            || sides.next_element::<Side<'de>>()?.ok_or_else(|| serde::de::Error::custom("a merge has two sides"));
         Ok(Merge((side()?.0, side()?.0)))
     }
 }

@@ -17,8 +17,9 @@ impl Fast {
     /// Whether the sampled tokens `ids` are what encoding the text in `buffers` gives.
     pub(crate) fn stays(&self, ids: &[u32], cache: &mut PairCache, buffers: &mut Buffers) -> bool {
         self.split(buffers);
-        self.pieces(ids, buffers)
-            .all(|piece| piece.tokens.is_some_and(|tokens| self.is_canonical(tokens, &buffers.text[piece.bytes], cache)))
+        self.pieces(ids, buffers).all(|piece| {
+            piece.tokens.is_some_and(|tokens| self.is_canonical(tokens, &buffers.text[piece.bytes], cache))
+        })
     }
 
     /// Fill in what encoding the text in `buffers` gives; no where a byte has no token.

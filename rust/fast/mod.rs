@@ -15,6 +15,7 @@ mod redo;
 mod repair;
 mod scan;
 mod scratch;
+pub(crate) mod selftest;
 mod texts;
 mod window;
 

@@ -76,9 +76,8 @@ impl Tokenizer {
     /// Whose bytes the tokens of one window cover, where there are several owners.
     fn share_out(&self, row: &Row<'_>, owners: &[u8], window: &Redone, byte: usize, audit: &mut RowAudit) {
         let Redone { tokens, decoded, encoded } = window;
-        let of_bytes = |owners: &[u8]| {
-            provenance::owner_of_bytes(decoded.text.len(), &decoded.ranges, &owners[tokens.clone()])
-        };
+        let of_bytes =
+            |owners: &[u8]| provenance::owner_of_bytes(decoded.text.len(), &decoded.ranges, &owners[tokens.clone()]);
         let byte_owner = of_bytes(owners);
         // Without owners of their own, the owners of the bytes are their mask.
         let own_mask = row.mask.filter(|_| row.owners.is_some()).map(of_bytes);

@@ -92,6 +92,10 @@ impl Fast {
 
     fn may_begin_added(&self, id: u32) -> bool {
         let kind = self.kinds.of(id);
-        if kind == OPAQUE { self.added.may_begin_in(self.texts.bytes(id)) } else { self.kinds.traits(kind).may_begin_added }
+        if kind == OPAQUE {
+            self.added.may_begin_in(self.texts.bytes(id))
+        } else {
+            self.kinds.traits(kind).may_begin_added
+        }
     }
 }

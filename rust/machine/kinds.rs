@@ -65,6 +65,7 @@ fn table<T: Copy>(value: T) -> Table<T> {
 }
 
 /// Where a pair of kinds has its place in a table.
+#[inline]
 fn place(left: u8, right: u8) -> usize {
     usize::from(left) << 8 | usize::from(right)
 }
@@ -94,7 +95,12 @@ pub struct Builder<'s> {
 impl<'s> Builder<'s> {
     /// For `tokens` tokens, all opaque, and one more id that stands for all outside the vocabulary.
     pub fn new(states: &'s States, tokens: usize) -> Self {
-        Self { columns: Columns::new(states), kinds: HashMap::new(), next: OPAQUE + 1, of_token: vec![OPAQUE; tokens + 1] }
+        Self {
+            columns: Columns::new(states),
+            kinds: HashMap::new(),
+            next: OPAQUE + 1,
+            of_token: vec![OPAQUE; tokens + 1],
+        }
     }
 
     /// Token `id` is an added one.
@@ -137,7 +143,8 @@ impl<'s> Builder<'s> {
         }
         let traits = kinds.iter().map(|kind| kind.map_or_else(Traits::default, |(_, traits)| traits)).collect();
         let start = usize::from(START);
-        let begins = kinds.iter().map(|kind| kind.is_some_and(|(column, _)| column[start] != Passage::Unknown)).collect();
+        let begins =
+            kinds.iter().map(|kind| kind.is_some_and(|(column, _)| column[start] != Passage::Unknown)).collect();
         Kinds { of_token: self.of_token, edges, plain_edges, open, traits, begins }
     }
 }
@@ -174,13 +181,7 @@ fn states_behind(kinds: &[Option<(&Column, Traits)>]) -> Vec<Vec<u8>> {
 }
 
 /// What is known about the edge between two kinds: without and with added tokens that may begin in the right one.
-fn edge(
-    states: &States,
-    kinds: &[Option<(&Column, Traits)>],
-    behind: &[u8],
-    left: u8,
-    right: u8,
-) -> (Edge, Edge) {
+fn edge(states: &States, kinds: &[Option<(&Column, Traits)>], behind: &[u8], left: u8, right: u8) -> (Edge, Edge) {
     if left == OPAQUE || right == OPAQUE {
         return (Edge::Unknown, Edge::Unknown);
     }
@@ -204,6 +205,7 @@ fn edge(
 
 impl Kinds {
     /// The kind of a token; `id` is below the number of tokens, or that number itself for all outside the vocabulary.
+    #[inline]
     pub fn of(&self, id: u32) -> u8 {
         self.of_token[id as usize]
     }
@@ -214,6 +216,7 @@ impl Kinds {
     }
 
     /// What is known about the edge between tokens of two kinds.
+    #[inline]
     pub fn edge(&self, left: u8, right: u8) -> Edge {
         self.edges[place(left, right)]
     }

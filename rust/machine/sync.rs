@@ -33,7 +33,9 @@ impl Sync {
         let falls_apart = |left: &[bool; 256], right: u8| {
             let afresh = states.step(START, Mark::Boundary, right);
             let states_left = (0..=BAIL).filter(|&state| left[usize::from(state)]);
-            states_left.map(|state| state != BAIL && states.step(state, Mark::Boundary, right) == afresh).all(|same| same)
+            states_left
+                .map(|state| state != BAIL && states.step(state, Mark::Boundary, right) == afresh)
+                .all(|same| same)
         };
         let rights = 0..u8::try_from(classes).expect("a family has at most 64 classes");
         let falls_apart = lefts.iter().flat_map(|left| rights.clone().map(move |right| falls_apart(left, right)));
