@@ -155,7 +155,9 @@ impl<'a> Batch<'a> {
                 self.ids.read_row(tokenizer, self.range(index), &mut ids);
                 self.read(self.mask, index, &mut mask);
                 self.read(self.owners, index, &mut owners);
-                mask.iter_mut().for_each(|value| *value = (*value).min(1));
+                for value in &mut mask {
+                    *value = (*value).min(1);
+                }
                 let row = Row {
                     ids: &ids,
                     mask: self.mask.map(|_| &mask[..]),

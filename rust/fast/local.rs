@@ -35,7 +35,10 @@ impl Fast {
         self.split(buffers);
         let mut symbols = std::mem::take(&mut buffers.symbols);
         let EncodeTrace { ids: encoded, ranges, pre_tokens, changed, located } = trace;
-        (encoded.clear(), ranges.clear(), pre_tokens.clear(), changed.clear());
+        encoded.clear();
+        ranges.clear();
+        pre_tokens.clear();
+        changed.clear();
         *located = true;
         let mut is_encoded = true;
         for Piece { bytes: range, tokens } in self.pieces(ids, buffers) {

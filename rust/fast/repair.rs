@@ -67,14 +67,14 @@ impl Tokenizer {
         if let Some(owners) = row.owners.or(row.mask) {
             let is_one = |owners: &[u8]| owners[tokens.clone()].iter().all(|owner| *owner == owners[tokens.start]);
             if !is_one(owners) || row.mask.is_some_and(|mask| !is_one(mask)) {
-                self.share_out(row, owners, window, byte, audit);
+                Self::share_out(row, owners, window, byte, audit);
             }
         }
         audit.reencoded.extend_from_slice(&encoded.ids);
     }
 
     /// Whose bytes the tokens of one window cover, where there are several owners.
-    fn share_out(&self, row: &Row<'_>, owners: &[u8], window: &Redone, byte: usize, audit: &mut RowAudit) {
+    fn share_out(row: &Row<'_>, owners: &[u8], window: &Redone, byte: usize, audit: &mut RowAudit) {
         let Redone { tokens, decoded, encoded } = window;
         let of_bytes =
             |owners: &[u8]| provenance::owner_of_bytes(decoded.text.len(), &decoded.ranges, &owners[tokens.clone()]);

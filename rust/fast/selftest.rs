@@ -90,6 +90,6 @@ impl Random {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        u32::try_from(u128::from(self.0) * u128::from(limit) >> 64).unwrap_or(0)
+        u32::try_from((u128::from(self.0) * u128::from(limit)) >> 64).unwrap_or(0)
     }
 }

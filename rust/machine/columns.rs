@@ -23,13 +23,13 @@ pub struct Columns<'s> {
     states: &'s States,
     by_classes: HashMap<Box<[u8]>, usize>,
     by_content: HashMap<Column, usize>,
-    columns: Vec<Column>,
+    all: Vec<Column>,
 }
 
 impl<'s> Columns<'s> {
     /// No columns yet.
     pub fn new(states: &'s States) -> Self {
-        Self { states, by_classes: HashMap::new(), by_content: HashMap::new(), columns: Vec::new() }
+        Self { states, by_classes: HashMap::new(), by_content: HashMap::new(), all: Vec::new() }
     }
 
     /// The number of the column of a token with these classes.
@@ -37,11 +37,11 @@ impl<'s> Columns<'s> {
         if let Some(&column) = self.by_classes.get(classes) {
             return column;
         }
-        let states = 0..u8::try_from(self.states.len()).expect("states are numbered in a byte");
+        let states = 0..u8::try_from(self.states.count()).expect("states are numbered in a byte");
         let column: Column = states.map(|state| passage(self.states, state, classes)).collect();
-        let number = *self.by_content.entry(column.clone()).or_insert(self.columns.len());
-        if number == self.columns.len() {
-            self.columns.push(column);
+        let number = *self.by_content.entry(column.clone()).or_insert(self.all.len());
+        if number == self.all.len() {
+            self.all.push(column);
         }
         self.by_classes.insert(classes.into(), number);
         number
@@ -49,12 +49,12 @@ impl<'s> Columns<'s> {
 
     /// Whether a column says nothing about any state.
     pub fn is_unknown(&self, column: usize) -> bool {
-        self.columns[column].iter().all(|&passage| passage == Passage::Unknown)
+        self.all[column].iter().all(|&passage| passage == Passage::Unknown)
     }
 
     /// All columns by number.
     pub fn into_columns(self) -> Vec<Column> {
-        self.columns
+        self.all
     }
 }
 

@@ -57,9 +57,10 @@ pub const OPAQUE: u8 = 1;
 
 /// A value for every pair of kinds. All pairs of bytes have a place, so that no look-up needs a check; the rows that are in
 /// use are a few kilobytes.
-type Table<T> = Box<[T; 1 << 16]>;
+type Table<T> = [T; 1 << 16];
 
-fn table<T: Copy>(value: T) -> Table<T> {
+#[expect(clippy::unnecessary_box_returns, reason = "it does not fit a stack")]
+fn table<T: Copy>(value: T) -> Box<Table<T>> {
     let values: Box<[T]> = vec![value; 1 << 16].into();
     values.try_into().unwrap_or_else(|_| unreachable!("the length is that of the type"))
 }
@@ -73,11 +74,11 @@ fn place(left: u8, right: u8) -> usize {
 /// A kind per token, and a table over pairs of them.
 pub struct Kinds {
     of_token: Vec<u8>,
-    edges: Table<Edge>,
+    edges: Box<Table<Edge>>,
     /// The same where no added token begins.
-    plain_edges: Table<Edge>,
+    plain_edges: Box<Table<Edge>>,
     /// 0 where a pre-token surely ends, else 1.
-    open: Table<u8>,
+    open: Box<Table<u8>>,
     traits: Vec<Traits>,
     /// By kind: whether such a token can stand where a text begins.
     begins: Vec<bool>,

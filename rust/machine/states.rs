@@ -168,7 +168,7 @@ impl States {
     }
 
     /// Number of states.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.may_end.len()
     }
 
