@@ -378,3 +378,20 @@ def test_training_ids_do_not_follow_the_array_they_came_from() -> None:
     assert r.realised_kind is None
     assert r.context.realised is not None
     assert list(r.context.realised.train_ids) == [2, 2]
+
+
+def test_a_verdict_keeps_its_mask_and_owners_whatever_becomes_of_the_arrays() -> None:
+    mask, owners = np.array([0, 1], dtype=np.uint8), np.array([3, 4], dtype=np.uint8)
+    r = tito.check(np.array([2, 2]), TOK, mask=mask, owners=owners)
+    mask[:], owners[:] = 1, 9
+    assert (r.mask is not None, r.owners is not None) == (True, True)
+    assert (np.asarray(r.mask).tolist(), np.asarray(r.owners).tolist()) == ([0, 1], [3, 4])
+
+
+def test_an_assertion_keeps_the_ids_it_failed_on() -> None:
+    ids = np.array([2, 2])
+    with pytest.raises(tito.DriftError) as caught:
+        tito.assert_no_drift(ids, TOK)
+    ids[:] = 0
+    assert caught.value.result is not None
+    assert caught.value.result.token_ids.tolist() == [2, 2]

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tito_audit import _core
 from tito_audit.errors import RecordError
 from tito_audit.records import at_least_one, shown, to_ids, to_mask, to_numbers, to_owners, to_weights
 
@@ -208,6 +209,25 @@ def test_masks(mask: object) -> None:
     assert read.flags.c_contiguous
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.bool_])
+def test_bytes_of_a_mask_are_not_copied(dtype: Any) -> None:
+    mask = np.array([0, 1, 1], dtype=dtype)
+    assert np.shares_memory(to_mask(mask, 3), mask)
+    assert to_mask(mask, 3).dtype == np.uint8
+
+
+def test_a_bool_that_is_neither_0_nor_1_is_true() -> None:
+    odd = np.array([0, 1, 2, 255], dtype=np.uint8).view(np.bool_)
+    assert to_mask(odd, 4).tolist() == [0, 1, 1, 1]
+
+
+@pytest.mark.parametrize("dtype", ["i1", "i2", ">i4", "i8", "u2", ">u4", "u8", "f4", "f8", "?"])
+@pytest.mark.parametrize("step", [1, 2])
+def test_masks_of_any_type_and_layout(dtype: str, step: int) -> None:
+    mask = np.array([0, 1, 1, 0, 1], dtype=dtype)[::step]
+    assert to_mask(mask, len(mask)).tolist() == mask.tolist()
+
+
 def test_weights_are_kept() -> None:
     assert to_weights([0, 0.5, 2.0], 3).tolist() == [0, 0.5, 2.0]
 
@@ -326,6 +346,44 @@ def test_owners_out_of_range(owners: list[Any], position: int) -> None:
     with pytest.raises(RecordError) as caught:
         to_owners(owners, len(owners))
     assert caught.value.position == position
+
+
+def test_bytes_of_owners_are_not_copied() -> None:
+    owners = np.array([0, 7, 255], dtype=np.uint8)
+    assert np.shares_memory(to_owners(owners, 3), owners)
+    assert to_owners(owners[::-1], 3).tolist() == [255, 7, 0]
+    with pytest.raises(RecordError, match="owners has 3 entries"):
+        to_owners(owners, 4)
+
+
+ENTRIES = st.one_of(
+    st.integers(-(2**63), 2**63 - 1),
+    st.integers(),
+    st.booleans(),
+    st.floats(),
+    st.none(),
+    st.integers(0, 9).map(np.int32),
+)
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1)) | st.lists(ENTRIES), st.sampled_from([list, tuple]))
+def test_plain_integers_are_read_at_once_and_nothing_else(values: list[Any], kind: type) -> None:
+    plain = all(type(value) is int and -(2**63) <= value < 2**63 for value in values)
+    read = _core.integers(kind(values))
+    assert (read is not None) == plain
+    assert read is None or (read.dtype == np.int64 and read.tolist() == list(values))
+    rows = _core.integer_rows([kind(values), [], (1, 2)])
+    assert (rows is not None) == plain
+    assert rows is None or [each.tolist() for each in rows] == [
+        [*values, 1, 2],
+        [0, *[len(values)] * 2, len(values) + 2],
+    ]
+
+
+def test_what_is_no_list_is_read_slowly() -> None:
+    assert _core.integers(range(3)) is None
+    assert _core.integers("12") is None
+    assert _core.integer_rows([[1], range(3)]) is None
 
 
 def test_numbers_that_are_none() -> None:

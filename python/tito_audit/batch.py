@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class Batch:
     """The verdicts on many rows, as columns: what `check_batch` returns.
 
-    ``batch[i]`` is the `Check` of one row, made when it is asked for. The ids are held, not copied: leave the array
-    alone while you read rows of the batch.
+    ``batch[i]`` is the `Check` of one row, made when it is asked for. Ids, mask and owners are held, not copied: leave
+    the arrays alone while you read the batch.
 
     Attributes:
         tok: The tokenizer.

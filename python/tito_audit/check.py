@@ -52,6 +52,10 @@ def check(
     `Check.findings` also holds what is wrong with the row as a record: placeholders and padding under mask 1, control
     ids out of place, a mask that contradicts turns or roles, training ids that are not the sampled ones.
 
+    The first 16 clean and 16 drifting rows that the fast engine answers for ``tok`` are judged again by the reference,
+    and later ones within 5 % of the time. A difference is TITO010 and an `EngineWarning`; the verdict is the
+    reference's.
+
     Args:
         token_ids: Integers, shape ``(tokens,)``: list, tuple, numpy of any integer type, torch. An integer outside the
             vocabulary is a finding, not an error.
@@ -178,7 +182,7 @@ def check_batch(
         skip_special_tokens=skip_special_tokens,
         clean_up_tokenization_spaces=clean_up_tokenization_spaces,
     )
-    guard = engine.recheck_batch.guard(count, share=share, since=started) if share else None
+    guard = engine.recheck_batch.guard(count, share=share, since=started, private=False) if share else None
     return judge(asked, engine, overflow=overflow, threads=pool_size(threads), guard=guard)
 
 

@@ -154,7 +154,14 @@ def cli() -> None:
     "--sample", type=click.IntRange(min=0), metavar="N", help="Only N rows, drawn at random.", cls=Option, group="Rows"
 )
 @click.option(
-    "--seed", type=int, default=0, show_default=True, metavar="S", help="Seed of --sample.", cls=Option, group="Rows"
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    metavar="S",
+    help="Seed of what is drawn.",
+    cls=Option,
+    group="Rows",
 )
 @click.option(
     "--threads",

@@ -59,8 +59,7 @@ class Mismatch(NamedTuple):
             f"{name}: fast {_listed(self.fast[name])}, reference {_listed(self.reference[name])}"  # type: ignore[literal-required]
             for name in self.names
         ]
-        hint = [] if self.repeated else ["asked once more it agrees: was the row changed while it was judged?"]
-        return "; ".join([*columns, *hint])
+        return "; ".join([*columns, *([] if self.repeated else ["asked once more, the fast engine agrees"])])
 
 
 class Looked(NamedTuple):
@@ -97,17 +96,18 @@ class Recheck:
         self._tokens, self._seconds = float(_TOKENS), _SECONDS
         self._calls, self._call_seconds = 1, _CALL_SECONDS
 
-    def guard(self, rows: int, *, share: float = SHARE, since: float | None = None) -> Guard:
+    def guard(self, rows: int, *, share: float = SHARE, since: float | None = None, private: bool = True) -> Guard:
         """Watch over one call.
 
         Args:
             rows: Number of its rows; they are numbered on from call to call, so that no place is preferred.
             share: Share of its time that may be spent.
             since: When it began, by `time.perf_counter`; by default now.
+            private: Nobody else can write to its rows.
         """
         first, self._seen = self._seen, self._seen + rows
         key = np.zeros(1, dtype=np.uint64)
-        return Guard(self, lambda places: lots_of(places + first, key), share, since or time.perf_counter())
+        return Guard(self, lambda places: lots_of(places + first, key), share, since or time.perf_counter(), private)
 
     def look(
         self,
@@ -118,6 +118,7 @@ class Recheck:
         threads: int,
         earned: float,
         lots: Lots,
+        private: bool,
     ) -> Looked:
         """Judge some of the rows of a batch again that the fast engine answered, and compare every column.
 
@@ -128,6 +129,8 @@ class Recheck:
             threads: Size of the pool.
             earned: Seconds that this batch adds to what may be spent.
             lots: Which rows come first, whatever they hold.
+            private: Nobody else can write to the rows. Elsewhere a row on which the fast engine agrees when it is asked
+                about a copy was changed while it was judged, and is no mismatch.
         """
         started = time.perf_counter()
         is_fast = columns["engine"] == _FAST
@@ -148,9 +151,8 @@ class Recheck:
         judged = time.perf_counter() - began
         mismatches = {}
         if any(differing(said, again)):
-            mismatches = {
-                row: each for row, each in zip(rows.tolist(), _pairs(said, again, some, core), strict=True) if each
-            }
+            pairs = _pairs(said, again, some, core, private=private)
+            mismatches = {row: each for row, each in zip(rows.tolist(), pairs, strict=True) if each is not None}
         self._tokens += float(_work(some.offsets, said["drifted"], np.arange(len(rows))).sum())
         self._seconds += judged
         spent = time.perf_counter() - started
@@ -207,17 +209,21 @@ class Guard(NamedTuple):
         lots: Rows of the call to their lots.
         share: Share of its time that may be spent.
         since: When it began, by `time.perf_counter`.
+        private: Nobody else can write to its rows.
     """
 
     ledger: Recheck
     lots: Lots
     share: float
     since: float
+    private: bool = True
 
     def look(self, asked: Asked, columns: AuditColumns, core: _core.Tokenizer, *, threads: int) -> Looked:
         """Judge some rows again, as `Recheck.look` does."""
         earned = self.share * (time.perf_counter() - self.since)
-        return self.ledger.look(asked, columns, core, threads=threads, earned=earned, lots=self.lots)
+        return self.ledger.look(
+            asked, columns, core, threads=threads, earned=earned, lots=self.lots, private=self.private
+        )
 
 
 def lots_of(numbers: NDArray[np.int64], keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -251,7 +257,7 @@ def _lowest(lots: NDArray[np.uint64], most: int) -> NDArray[np.intp]:
 
 
 def _pairs(
-    fast: AuditColumns, reference: AuditColumns, asked: Asked, core: _core.Tokenizer
+    fast: AuditColumns, reference: AuditColumns, asked: Asked, core: _core.Tokenizer, *, private: bool
 ) -> Iterator[Mismatch | None]:
     """Both answers on each row where they differ."""
     for place in range(len(asked.offsets) - 1):
@@ -260,7 +266,8 @@ def _pairs(
         names = tuple(differing(*both))
         if names:
             again = asked.some(row).judged(core, engine="auto", threads=1)
-            yield Mismatch(names, *both, repeated=any(differing(again, both[1])))
+            repeated = any(differing(again, both[1]))
+            yield Mismatch(names, *both, repeated) if repeated or private else None
         else:
             yield None
 
