@@ -164,7 +164,8 @@ impl PyTokenizer {
         clean_up_tokenization_spaces: bool,
         engine: &str,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let engine = Engine::parse(engine)?;
+        let engine = Engine::parse(engine)
+            .ok_or_else(|| PyValueError::new_err(format!("engine {engine:?} is none of auto, fast and reference")))?;
         engine.check(&self.0)?;
         let ids = IdArray::new(ids)?;
         let batch = Batch::new(ids.ids()?, offsets.as_slice()?)?
