@@ -32,10 +32,8 @@ impl Sync {
         }
         let falls_apart = |left: &[bool; 256], right: u8| {
             let afresh = states.step(START, Mark::Boundary, right);
-            let states_left = (0..=BAIL).filter(|&state| left[usize::from(state)]);
-            states_left
-                .map(|state| state != BAIL && states.step(state, Mark::Boundary, right) == afresh)
-                .all(|same| same)
+            let mut states_left = (0..=BAIL).filter(|&state| left[usize::from(state)]);
+            states_left.all(|state| state != BAIL && states.step(state, Mark::Boundary, right) == afresh)
         };
         let rights = (0..=u8::MAX).take(classes);
         let falls_apart = lefts.iter().flat_map(|left| rights.clone().map(move |right| falls_apart(left, right)));
