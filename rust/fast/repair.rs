@@ -116,7 +116,7 @@ impl Fast {
                 continue;
             }
             while windows.next_if(|window| window.end <= edge).is_some() {}
-            if windows.peek().is_some_and(|window| window.start < edge) {
+            if windows.peek().is_some_and(|window| window.start <= edge) {
                 continue;
             }
             // A character is known by the token that it begins in.
