@@ -1,42 +1,58 @@
 //! The tables of a vocabulary: which merges can ever come first, and the edges of all tokens.
 
 use super::atoms::Atoms;
-use super::general::Log;
+use super::edge::Life;
+use super::general;
 use super::merges::{Merge, Merges, NEVER};
-use super::run::Step;
-use super::spine::{Builder, Life, Side, Spines, meet};
+use super::run::run;
+use super::spine::{Answer, Spines};
 
 /// Everything that is known while the tables are made.
 struct Tables<'a> {
     atoms: &'a Atoms,
     merges: Merges,
     spines: Spines,
-    /// By id the least rank of its merges as the left symbol, or [`NEVER`].
-    least_as_left: Vec<u32>,
-    least_as_right: Vec<u32>,
-    /// By id the time of the last step of a self-canonical token's run.
-    ends: Vec<u32>,
+    /// The least ranks of merges that may be alive: no more than the least times of those that are.
+    least_ranks: Least,
+    least_times: Least,
+    /// By id the time at which a self-canonical token's run ends.
+    births: Vec<u32>,
+}
+
+/// Of the merges of every symbol the least rank or time, or [`NEVER`].
+#[derive(PartialEq)]
+struct Least {
+    as_left: Vec<u32>,
+    as_right: Vec<u32>,
+}
+
+impl Least {
+    fn new(ids: usize) -> Self {
+        Self { as_left: vec![NEVER; ids], as_right: vec![NEVER; ids] }
+    }
+
+    fn count(&mut self, merge: Merge, rank: u32) {
+        for (least, symbol) in [(&mut self.as_left, merge.left), (&mut self.as_right, merge.right)] {
+            let least = &mut least[symbol as usize];
+            *least = rank.min(*least);
+        }
+    }
 }
 
 /// Merges and edges of a vocabulary; all ids and ranks must be within their limits.
 pub(super) fn build(atoms: &Atoms, list: &[Merge]) -> (Merges, Spines) {
-    let ids = atoms.ids();
     let is_regular = is_regular(atoms, list);
+    let ids = atoms.ids();
     let room = if is_regular { ids.min(list.len()) } else { list.len() };
+    let merges = Merges::with_room(list, room);
     let mut tables = Tables {
         atoms,
-        merges: Merges::with_room(list, room),
-        spines: Spines::new(ids),
-        least_as_left: vec![NEVER; ids],
-        least_as_right: vec![NEVER; ids],
-        ends: vec![0; ids],
+        spines: Spines::new(ids, merges.end()),
+        merges,
+        least_ranks: Least::new(ids),
+        least_times: Least::new(ids),
+        births: vec![0; ids],
     };
-    for (rank, merge) in (1..).zip(list) {
-        let least = &mut tables.least_as_left[merge.left as usize];
-        *least = rank.min(*least);
-        let least = &mut tables.least_as_right[merge.right as usize];
-        *least = rank.min(*least);
-    }
     if is_regular {
         tables.compose_all(list);
     } else {
@@ -63,96 +79,75 @@ fn is_regular(atoms: &Atoms, list: &[Merge]) -> bool {
 }
 
 impl Tables<'_> {
-    fn end(&self) -> u32 {
-        self.merges.end()
-    }
-
-    /// Follow the run of every token with all merges.
+    /// Apply all merges to every token: nothing is known of a symbol but what stands beside it.
     fn run_all(&mut self, list: &[Merge]) {
         for (rank, merge) in (1..).zip(list) {
-            self.merges.insert(merge.left, merge.right, rank);
+            self.merges.insert(merge.left, merge.right, rank, rank);
         }
+        let mut symbols = Vec::new();
         for id in (0..).take(self.atoms.ids()) {
-            if let Some(log) = Log::of(self.atoms, &self.merges, id).filter(|log| log.result == [id]) {
-                self.set_from_run(id, &log.steps);
+            symbols.clear();
+            symbols.extend_from_slice(self.atoms.of(id));
+            run(&self.merges, &mut symbols, |_| ());
+            if symbols == [id] {
+                self.spines.left.set_general(id);
+                self.spines.right.set_general(id);
             }
         }
     }
 
-    /// Compose the edges of every token from those of its two parts, short tokens before long ones.
+    /// Compose every token of its two parts, short ones before long ones.
     ///
     /// A token is self-canonical iff a merge of two self-canonical parts makes it, and no other merge comes first across
     /// their edge. Those that could make something shorter and are therefore known already.
     fn compose_all(&mut self, list: &[Merge]) {
+        for (rank, merge) in (1..).zip(list) {
+            self.least_ranks.count(*merge, rank);
+        }
         for id in (0..).take(self.atoms.ids()) {
             if self.atoms.of(id) == [id] {
-                self.set_from_run(id, &[Step { rank: 0, first: id, last: id }]);
+                self.set_edges(id, None);
             }
         }
         for index in by_length(self.atoms, list) {
             let merge = list[index as usize];
-            let parts_are =
-                |test: fn(&Spines, u32) -> bool| test(&self.spines, merge.left) && test(&self.spines, merge.right);
-            if self.spines.is_self_canonical(merge.product) || !parts_are(Spines::is_self_canonical) {
-                continue;
+            if !self.spines.left.is_self_canonical(merge.product) && self.fit(merge.left, merge.right) {
+                self.compose(merge, index + 1);
             }
-            let rank = index + 1;
-            if parts_are(Spines::is_plain) {
-                self.compose(merge, rank);
-            } else {
-                self.run_one(merge, rank);
-            }
+        }
+        if self.least_ranks != self.least_times {
+            self.spines.left.tighten(&self.least_times.as_right);
+            self.spines.right.tighten(&self.least_times.as_left);
+        }
+    }
+
+    fn fit(&self, left: u32, right: u32) -> bool {
+        match self.spines.ask(&self.merges, left, right) {
+            Answer::Fit => true,
+            Answer::NoFit => false,
+            Answer::Unknown => general::fit(self.atoms, &self.merges, left, right),
         }
     }
 
     fn compose(&mut self, merge: Merge, rank: u32) {
-        let Merge { left, right, product } = merge;
-        if meet(&self.merges, self.spines.edge(Side::Right, left), self.spines.edge(Side::Left, right)) {
-            return;
-        }
-        self.merges.insert(left, right, rank);
-        let (left_end, right_end) = (self.ends[left as usize], self.ends[right as usize]);
-        let time = rank.max(left_end).max(right_end);
-        self.ends[product as usize] = time;
-        // Between the birth of a part and its death at the same time only the other part can have made a step of that
-        // time, and only the right one, since the left one's come first.
-        let left_peak = if time > left_end || right_end == time { time } else { rank };
-        let right_peak = if time > right_end { time } else { rank };
-        let left = Life { symbol: left, birth: left_end, death: time, peak: left_peak };
-        let right = Life { symbol: right, birth: right_end, death: time, peak: right_peak };
-        for (side, part) in [(Side::Left, left), (Side::Right, right)] {
-            let mut builder = Builder::before_end(self.spines.edge(side, part.symbol), side, self.end());
-            builder.push_if(side, part, self.least(side, part.symbol));
-            let whole = Life { symbol: product, birth: time, death: self.end(), peak: self.end() };
-            builder.push_if(side, whole, self.least(side, product));
-            self.spines.set(side, product, builder.edge);
-        }
+        let [left_birth, right_birth] = [merge.left, merge.right].map(|part| self.births[part as usize]);
+        let time = rank.max(left_birth).max(right_birth);
+        self.merges.insert(merge.left, merge.right, rank, time);
+        self.least_times.count(merge, time);
+        self.births[merge.product as usize] = time;
+        // Where a part is born at the time of its death, only the other part can have taken a step of that rank in
+        // between, and only the right one, since the left one's come first.
+        let left_peak = if time > left_birth || time == right_birth { time } else { rank };
+        let right_peak = if time > right_birth { time } else { rank };
+        let left = Life { symbol: merge.left, birth: left_birth, death: time, peak: left_peak };
+        let right = Life { symbol: merge.right, birth: right_birth, death: time, peak: right_peak };
+        self.set_edges(merge.product, Some((left, right)));
     }
 
-    /// The same for a token of whose parts one has an edge that is not written down.
-    fn run_one(&mut self, merge: Merge, rank: u32) {
-        let Some(mut log) = Log::of(self.atoms, &self.merges, merge.product) else { return };
-        if log.result == [merge.left, merge.right] {
-            self.merges.insert(merge.left, merge.right, rank);
-            log.steps.push(Step { rank, first: merge.product, last: merge.product });
-            self.set_from_run(merge.product, &log.steps);
-        }
-    }
-
-    fn set_from_run(&mut self, id: u32, steps: &[Step]) {
-        self.ends[id as usize] = steps.iter().map(|step| step.rank).max().unwrap_or(0);
-        for side in [Side::Left, Side::Right] {
-            let edge = Builder::follow(side, steps, self.end(), |symbol| self.least(side, symbol));
-            self.spines.set(side, id, edge);
-        }
-    }
-
-    /// The least rank that a symbol at this edge of a token can merge with across it.
-    fn least(&self, side: Side, symbol: u32) -> u32 {
-        match side {
-            Side::Left => self.least_as_right[symbol as usize],
-            Side::Right => self.least_as_left[symbol as usize],
-        }
+    fn set_edges(&mut self, id: u32, parts: Option<(Life, Life)>) {
+        let (left, right) = parts.unzip();
+        self.spines.left.set(id, left, &self.least_ranks.as_right);
+        self.spines.right.set(id, right, &self.least_ranks.as_left);
     }
 }
 

@@ -4,22 +4,12 @@ use super::atoms::Atoms;
 use super::merges::{Merges, NEVER};
 use super::run::{Step, run};
 
-/// The outermost symbols of a run: as it begins, and after every step. None if `symbols` is empty.
-pub(super) struct Log {
-    pub(super) steps: Vec<Step>,
-    /// What the run leaves.
-    pub(super) result: Vec<u32>,
-}
-
-impl Log {
-    /// Run the merges on the atoms of `id`; None if it has none.
-    pub(super) fn of(atoms: &Atoms, merges: &Merges, id: u32) -> Option<Self> {
-        let mut result = atoms.of(id).to_vec();
-        let (&first, &last) = (result.first()?, result.last()?);
-        let mut steps = vec![Step { rank: 0, first, last }];
-        run(merges, &mut result, |step| steps.push(step));
-        Some(Self { steps, result })
-    }
+/// The run of a token: as it begins, and after every step. None if it does not end with the token.
+fn log(atoms: &Atoms, merges: &Merges, id: u32) -> Option<Vec<Step>> {
+    let mut symbols = atoms.of(id).to_vec();
+    let mut steps = vec![Step { rank: 0, first: *symbols.first()?, last: *symbols.last()? }];
+    run(merges, &mut symbols, |step| steps.push(step));
+    (symbols == [id]).then_some(steps)
 }
 
 /// Whether the merges leave `left` and `right` as they are, each made of its atoms.
@@ -27,9 +17,7 @@ impl Log {
 /// Both runs advance side by side, always the one whose next step has the lesser rank, until a merge across the edge
 /// between them comes first. Of equal ranks the leftmost comes first: the left run, then the edge, then the right run.
 pub(super) fn fit(atoms: &Atoms, merges: &Merges, left: u32, right: u32) -> bool {
-    let log = |id| Log::of(atoms, merges, id).filter(|log| log.result == [id]);
-    let (Some(left), Some(right)) = (log(left), log(right)) else { return false };
-    let (left, right) = (left.steps, right.steps);
+    let (Some(left), Some(right)) = (log(atoms, merges, left), log(atoms, merges, right)) else { return false };
     let (mut i, mut j) = (0, 0);
     loop {
         let next_left = left.get(i + 1).map_or(NEVER, |step| step.rank);

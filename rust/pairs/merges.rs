@@ -37,25 +37,31 @@ pub(super) struct Merges {
     used: usize,
     /// By rank; what is not in the table has no meaning here.
     products: Vec<u32>,
+    /// By rank, see [`spine`](super::spine).
+    times: Vec<u32>,
     filter: Filter,
 }
 
 impl Merges {
     /// An empty table for the merges of `list`, of which at most `count` will be inserted.
     pub(super) fn with_room(list: &[Merge], count: usize) -> Self {
+        // One more at both ends: ranks count from 1, and the last is for pairs that are forbidden.
+        let ranks = list.len() + 2;
+        let products = std::iter::once(NEVER).chain(list.iter().map(|merge| merge.product)).collect();
         Self {
             slots: slots(count),
             used: 0,
-            products: std::iter::once(0).chain(list.iter().map(|merge| merge.product)).collect(),
-            filter: Filter::new(count, list.len() + 1),
+            products,
+            times: vec![NEVER; ranks],
+            filter: Filter::new(count, ranks - 1),
         }
     }
 
-    /// Insert a merge; if its pair is there already, the new rank replaces the old one.
-    pub(super) fn insert(&mut self, left: u32, right: u32, rank: u32) {
+    /// Insert a merge that ends at `time`; if its pair is there already, the new rank replaces the old one.
+    pub(super) fn insert(&mut self, left: u32, right: u32, rank: u32, time: u32) {
         let key = key(left, right);
-        let hash = hash(key);
-        self.filter.insert(hash, rank);
+        self.times[rank as usize] = time;
+        self.filter.insert(hash(key), time);
         // Two thirds full at most: room for the probes to end soon.
         if 3 * (self.used + 1) > 2 * self.slots.len() {
             let old = std::mem::replace(&mut self.slots, slots(2 * (self.used + 1)));
@@ -84,12 +90,13 @@ impl Merges {
         self.find(key, hash(key))
     }
 
-    /// Whether a pair merges at `limit` or earlier: asks the filter first, since most do not.
+    /// Whether a pair merges at the time `limit` or earlier: asks the filter first, since most do not.
     #[inline]
     pub(super) fn merges_until(&self, left: u32, right: u32, limit: u32) -> bool {
         let key = key(left, right);
         let hash = hash(key);
-        self.filter.may_hold(hash, limit) && self.find(key, hash) <= limit
+        self.filter.may_hold(hash, limit)
+            && self.times.get(self.find(key, hash) as usize).is_some_and(|time| *time <= limit)
     }
 
     #[inline]

@@ -18,9 +18,12 @@
 mod atoms;
 mod build;
 mod cache;
+mod edge;
 mod filter;
 mod general;
 mod merges;
+#[cfg(test)]
+mod real_tests;
 mod run;
 mod spine;
 #[cfg(test)]
@@ -31,7 +34,7 @@ pub use cache::PairCache;
 pub use merges::Merge;
 
 use merges::{ID_LIMIT, Merges, RANK_BITS};
-use spine::{Answer, Side, Spines};
+use spine::{Answer, Spines};
 
 /// What a BPE model does inside one pre-token.
 pub struct Pairs {
@@ -64,7 +67,7 @@ impl Pairs {
 
     /// Whether the encoding of the token's own atoms is just the token.
     pub fn is_self_canonical(&self, id: u32) -> bool {
-        self.spines.is_self_canonical(id)
+        self.spines.left.is_self_canonical(id)
     }
 
     /// Whether the encoding of the atoms of both tokens, end to end, is just both tokens.
@@ -89,10 +92,10 @@ impl Pairs {
     /// does not apply it.
     pub fn forbid(&mut self, left: u32, right: u32) {
         if self.fit(left, right) {
-            self.merges.insert(left, right, self.merges.forbidden());
-            let end = self.merges.end();
-            self.spines.add_whole(Side::Right, left, end);
-            self.spines.add_whole(Side::Left, right, end);
+            let last = self.merges.forbidden();
+            self.merges.insert(left, right, last, last);
+            self.spines.right.add_whole(left);
+            self.spines.left.add_whole(right);
         }
     }
 }

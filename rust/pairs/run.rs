@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use super::merges::{Merges, NEVER};
 
 /// Up to this many symbols, looking at all of them for every merge is faster than a heap.
-const SHORT: usize = 32;
+pub(super) const SHORT: usize = 64;
 
 /// One step of a run: the rank of the merge, and the outermost symbols after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) fn run(merges: &Merges, symbols: &mut Vec<u32>, watch: impl FnMut(Ste
     if symbols.len() <= SHORT { run_short(merges, symbols, watch) } else { run_long(merges, symbols, watch) }
 }
 
-fn run_short(merges: &Merges, symbols: &mut Vec<u32>, mut watch: impl FnMut(Step)) {
+pub(super) fn run_short(merges: &Merges, symbols: &mut Vec<u32>, mut watch: impl FnMut(Step)) {
     // `ranks[i]` is that of the pair (i, i + 1).
     let mut ranks = [NEVER; SHORT];
     for (rank, pair) in ranks.iter_mut().zip(symbols.windows(2)) {
@@ -31,7 +31,7 @@ fn run_short(merges: &Merges, symbols: &mut Vec<u32>, mut watch: impl FnMut(Step
     let mut len = symbols.len();
     while len > 1 {
         let (mut at, mut least) = (0, ranks[0]);
-        for (i, &rank) in ranks[..len - 1].iter().enumerate() {
+        for (i, &rank) in ranks[..len - 1].iter().enumerate().skip(1) {
             if rank < least {
                 (at, least) = (i, rank);
             }
@@ -64,7 +64,7 @@ struct Node {
     rank: u32,
 }
 
-fn run_long(merges: &Merges, symbols: &mut Vec<u32>, mut watch: impl FnMut(Step)) {
+pub(super) fn run_long(merges: &Merges, symbols: &mut Vec<u32>, mut watch: impl FnMut(Step)) {
     let len = u32::try_from(symbols.len()).expect("a pre-token of 2^32 symbols does not fit an id list");
     let rank_at = |symbols: &[u32], left: u32, right: u32| merges.rank(symbols[left as usize], symbols[right as usize]);
     let mut nodes: Vec<Node> = (0..len)

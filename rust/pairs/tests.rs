@@ -8,7 +8,7 @@ use tokenizers::Model;
 use tokenizers::models::bpe::{BPE, Vocab};
 
 use super::spine::Answer;
-use super::{Atoms, Merge, Pairs, general};
+use super::{Atoms, Merge, Pairs, general, run};
 
 /// A small vocabulary of strings over an alphabet of atoms.
 #[derive(Debug, Clone)]
@@ -224,6 +224,17 @@ proptest! {
         }
     }
 
+    #[test]
+    fn long_runs_are_those_of_short_ones(model in models(), draws in prop::collection::vec(any::<Index>(), 1..20)) {
+        let pairs = model.pairs();
+        let text: String = draws.iter().map(|draw| draw.get(&model.tokens).as_str()).collect();
+        let symbols: Vec<u32> = model.symbols(&text).into_iter().take(run::SHORT).collect();
+        let (mut short, mut long) = ((symbols.clone(), Vec::new()), (symbols, Vec::new()));
+        run::run_short(&pairs.merges, &mut short.0, |step| short.1.push(step));
+        run::run_long(&pairs.merges, &mut long.0, |step| long.1.push(step));
+        prop_assert_eq!(short, long);
+    }
+
     /// Merges of ids that stand for no strings at all: products are anything, tokens are spelled with anything.
     #[test]
     fn any_merges_of_ids(
@@ -254,4 +265,76 @@ proptest! {
         pairs.encode(&mut symbols);
         prop_assert_eq!(symbols, expected);
     }
+}
+
+fn vocabulary(tokens: &[&str], merges: &[(&str, &str)]) -> Vocabulary {
+    Vocabulary {
+        tokens: tokens.iter().map(|token| (*token).to_owned()).collect(),
+        merges: merges.iter().map(|(left, right)| ((*left).to_owned(), (*right).to_owned())).collect(),
+    }
+}
+
+#[test]
+fn an_edge_may_have_many_symbols() {
+    // Every run of `a` meets a merge with `b` just before it grows.
+    let runs: Vec<String> = (1..=12).map(|length| "a".repeat(length)).collect();
+    let mut tokens = vec!["b".to_owned()];
+    let mut merges = Vec::new();
+    for run in &runs {
+        tokens.extend([run.clone(), format!("b{run}")]);
+        merges.extend([("b".to_owned(), run.clone()), (run.clone(), "a".to_owned())]);
+    }
+    merges.pop();
+    let model = Vocabulary { tokens, merges };
+    let (pairs, reference) = (model.pairs(), model.reference());
+    for (left, right) in all_pairs(model.tokens.len()) {
+        let text = format!("{}{}", model.tokens[left as usize], model.tokens[right as usize]);
+        assert_eq!(pairs.fit(left, right), tokenize(&reference, &text) == [left, right]);
+        assert_ne!(pairs.spines.ask(&pairs.merges, left, right), Answer::Unknown);
+    }
+    assert!(pairs.spines.left.short(model.ids()[runs[11].as_str()]).is_none());
+}
+
+#[test]
+fn a_million_equal_symbols() {
+    let pairs = vocabulary(&["a", "aa", "aaaa"], &[("a", "a"), ("aa", "aa")]).pairs();
+    let mut symbols = vec![0; 1_000_003];
+    pairs.encode(&mut symbols);
+    assert_eq!(symbols.len(), 250_002);
+    assert_eq!(symbols[249_999..], [2, 1, 0]);
+}
+
+#[test]
+fn without_merges_all_atoms_fit_until_forbidden() {
+    let mut pairs = vocabulary(&["a", "b", "ab"], &[]).pairs();
+    assert!(pairs.fit(0, 1) && !pairs.is_self_canonical(2) && !pairs.fit(0, 2));
+    pairs.forbid(0, 1);
+    pairs.forbid(1, 1);
+    pairs.forbid(0, 2);
+    let fitting: Vec<_> = all_pairs(3).filter(|(left, right)| pairs.fit(*left, *right)).collect();
+    assert_eq!(fitting, [(0, 0), (1, 0)]);
+}
+
+#[test]
+fn unknown_ids_fit_nothing() {
+    let pairs = vocabulary(&["a", "aa"], &[("a", "a")]).pairs();
+    for id in [2, super::ID_LIMIT, u32::MAX] {
+        assert!(
+            !pairs.is_self_canonical(id) && !pairs.fit(id, 0) && !pairs.fit(0, id) && pairs.atoms().of(id).is_empty()
+        );
+    }
+}
+
+#[test]
+fn what_the_tables_cannot_hold_is_refused() {
+    let atoms = |ids: usize| {
+        let mut atoms = Atoms::with_capacity(ids);
+        (0..ids).for_each(|_| atoms.push([]));
+        atoms
+    };
+    let limit = super::ID_LIMIT as usize;
+    assert!(Pairs::new(atoms(limit), &[]).is_some());
+    assert!(Pairs::new(atoms(limit + 1), &[]).is_none());
+    assert!(Pairs::new(atoms(2), &[Merge { left: 0, right: 1, product: 2 }]).is_none());
+    assert!(Pairs::new(atoms(1), &vec![Merge { left: 0, right: 0, product: 0 }; 1 << super::RANK_BITS]).is_none());
 }
