@@ -40,16 +40,4 @@ impl Atoms {
         let start = if id == 0 { 0 } else { self.ends[id - 1] };
         &self.symbols[start as usize..end as usize]
     }
-
-    /// Whether all that tokens are spelled with are atoms, that is, are spelled with themselves.
-    pub(super) fn are_atoms(&self) -> bool {
-        let mut used = vec![false; self.ids()];
-        for &symbol in &self.symbols {
-            match used.get_mut(symbol as usize) {
-                Some(used) => *used = true,
-                None => return false,
-            }
-        }
-        (0u32..).zip(used).all(|(id, used)| !used || self.of(id) == [id])
-    }
 }

@@ -61,21 +61,20 @@ pub(super) fn build(atoms: &Atoms, list: &[Merge]) -> (Merges, Spines) {
     (tables.merges, tables.spines)
 }
 
-/// Whether every symbol stands for the same atoms wherever it comes from.
+/// Whether every symbol that runs of atoms come to stands for its own atoms, wherever it comes from.
 ///
-/// Then a merge of rank c can come first only if it is the last step of its product's own run, for until then nothing
-/// has crossed the ends of the product (see the module's lemma). So of all merges one per self-canonical token is alive.
+/// Then a merge can come first only if it is the last step of its product's own run, for until then nothing has crossed
+/// the ends of the product (see the module's lemma). So of all merges one per self-canonical token is alive.
 fn is_regular(atoms: &Atoms, list: &[Merge]) -> bool {
-    atoms.are_atoms()
-        && list.iter().all(|merge| {
-            let (left, right) = (atoms.of(merge.left), atoms.of(merge.right));
-            let product = atoms.of(merge.product);
-            !left.is_empty()
-                && !right.is_empty()
-                && product.len() == left.len() + right.len()
-                && product.starts_with(left)
-                && product.ends_with(right)
-        })
+    list.iter().all(|merge| {
+        let (left, right) = (atoms.of(merge.left), atoms.of(merge.right));
+        let product = atoms.of(merge.product);
+        !left.is_empty()
+            && !right.is_empty()
+            && product.len() == left.len() + right.len()
+            && product.starts_with(left)
+            && product.ends_with(right)
+    })
 }
 
 impl Tables<'_> {

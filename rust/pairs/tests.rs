@@ -235,15 +235,33 @@ proptest! {
         prop_assert_eq!(short, long);
     }
 
-    /// Merges of ids that stand for no strings at all: products are anything, tokens are spelled with anything.
+    /// Merges of ids that stand for no strings: products are anything or what their parts are, tokens are spelled with
+    /// anything, atoms with others.
     #[test]
     fn any_merges_of_ids(
-        atoms in prop::collection::vec(prop::collection::vec(0u32..8, 0..6), 8),
+        mut atoms in prop::collection::vec(prop::collection::vec(0u32..8, 0..6), 8),
         merges in prop::collection::vec((0u32..8, 0u32..8, 0u32..8), 0..20),
+        letters in 0u32..4,
+        are_regular in any::<bool>(),
         text in prop::collection::vec(0u32..8, 0..70),
     ) {
-        let merges: Vec<Merge> =
+        let mut merges: Vec<Merge> =
             merges.into_iter().map(|(left, right, product)| Merge { left, right, product }).collect();
+        for letter in 0..letters {
+            atoms[letter as usize] = vec![letter];
+        }
+        if are_regular {
+            let parts = |atoms: &[Vec<u32>], merge: &Merge| [merge.left, merge.right].map(|id| atoms[id as usize].clone());
+            merges.sort_by_key(|merge| merge.product);
+            for merge in merges.iter().filter(|merge| merge.product > merge.left.max(merge.right)) {
+                atoms[merge.product as usize] = parts(&atoms, merge).concat();
+            }
+            merges.retain(|merge| {
+                let parts = parts(&atoms, merge);
+                parts.iter().all(|part| !part.is_empty()) && parts.concat() == atoms[merge.product as usize]
+            });
+            merges.sort_by_key(|merge| merge.left * 5 % 8 + merge.right * 3 % 8);
+        }
         let mut spelled = Atoms::with_capacity(8);
         for atoms in &atoms {
             spelled.push(atoms.iter().copied());
