@@ -25,10 +25,10 @@ class Fault:
 
 FAULTS = (
     Fault(
-        "a row of one owner and a broken character is not traced",
+        "a text that ends inside a character is broken in its interior",
         "rust/audit.rs",
-        " || text.contains(char::REPLACEMENT_CHARACTER);",
-        ";",
+        "(false, true) => Flags::TAIL,",
+        "(false, true) => Flags::INTERIOR,",
     ),
     Fault(
         "a span that ends at the join lies across it",

@@ -59,6 +59,14 @@ def test_prompt_and_response_are_audited_together() -> None:
     assert r.findings[0].flags == ("at_segment_join",)
 
 
+@pytest.mark.parametrize("at", range(5))
+def test_a_span_lies_across_the_join_if_tokens_of_both_sides_are_in_it(at: int) -> None:
+    whole = [0, 2, 2, 3]
+    [span] = tito.check(whole[at:], TOK, prompt_ids=whole[:at]).spans
+    assert (span.token_start, span.token_stop) == (1, 3)
+    assert ("at_segment_join" in span.flags) == (span.token_start < at < span.token_stop)
+
+
 def test_mask_and_owners_may_cover_both() -> None:
     r = tito.check([2, 3], TOK, prompt_ids=[0, 2], mask=[0, 1, 1, 1], owners=[5, 6, 7, 7])
     assert r.straddling == ()
