@@ -98,6 +98,8 @@ pub struct RowAudit {
     pub located: bool,
     /// Whether the sampled bytes are no UTF-8.
     pub invalid_utf8: bool,
+    /// Bytes of text that were encoded to judge the row: the work it took, no part of the verdict.
+    pub encoded_bytes: usize,
     /// Positions of ids outside the vocabulary.
     pub unknown: Vec<usize>,
     /// The drift spans in order.
@@ -131,6 +133,7 @@ impl Tokenizer {
         let text = self.decode(row.ids, false)?;
         let mut audit = RowAudit {
             reencoded: self.encode(&text)?,
+            encoded_bytes: text.len(),
             located: true,
             unknown: positions(row.ids, |id| self.is_unknown(id)),
             ..RowAudit::default()
@@ -169,12 +172,14 @@ impl Tokenizer {
         audit: &mut RowAudit,
     ) -> Result<()> {
         let mut encoded = self.trace_encode(text)?;
+        audit.encoded_bytes += text.len();
         // A trace that disagrees with the verdict places nothing, but the ids it is asked about are those of the verdict.
         encoded.located &= encoded.ids == audit.reencoded;
         encoded.ids.clone_from(&audit.reencoded);
         audit.located = encoded.located && decoded.is_some();
         let spans = align::laid_out(row.ids, decoded, &encoded);
         let runs = self.clean_runs(row.ids, &audit.reencoded);
+        audit.encoded_bytes += runs.encoded_bytes;
         audit.artefact = runs.all_clean;
         let drift = Drift {
             tokenizer: self,
@@ -220,11 +225,12 @@ impl Tokenizer {
         {
             return CleanRuns::default();
         }
-        let mut runs = CleanRuns { all_clean: true, clean: Vec::new() };
+        let mut runs = CleanRuns { all_clean: true, ..CleanRuns::default() };
         let mut start = 0;
         for run in sampled.split(|&id| is_border(id)) {
             // A run that the reference refuses by itself does not come back, whatever became of the whole row.
             let text = guarded(|| self.decode(run, false)).unwrap_or_default();
+            runs.encoded_bytes += text.len();
             if guarded(|| self.encode(&text)).is_ok_and(|ids| ids == run) {
                 runs.clean.push(start..start + run.len());
             } else {
@@ -276,6 +282,8 @@ pub(crate) struct CleanRuns {
     pub(crate) all_clean: bool,
     /// Those that do.
     pub(crate) clean: Vec<std::ops::Range<usize>>,
+    /// Bytes of text that were encoded to know.
+    encoded_bytes: usize,
 }
 
 fn positions(ids: &[u32], mut holds: impl FnMut(u32) -> bool) -> Vec<usize> {

@@ -118,6 +118,8 @@ pub struct AuditColumns {
     pub invalid_utf8: Vec<bool>,
     /// First difference, -1 where clean.
     pub first_diff: Vec<i64>,
+    /// Bytes of text encoded to judge the row: the work it took, no part of the verdict.
+    pub encoded_bytes: Vec<i64>,
     /// Re-encoded tokens with several owners but one mask value.
     pub n_owner_crossing: Vec<i64>,
     /// Characters with several owners.
@@ -149,6 +151,7 @@ impl AuditColumns {
         self.located.push(row.located);
         self.invalid_utf8.push(row.invalid_utf8);
         self.first_diff.push(entry(row.first_diff));
+        self.encoded_bytes.push(entry(Some(row.encoded_bytes)));
         self.n_owner_crossing.push(entry(Some(row.owner_crossing)));
         self.n_shared_chars.push(entry(Some(row.shared_characters)));
         self.reencoded.push(row.reencoded.iter().copied());
@@ -178,6 +181,7 @@ impl AuditColumns {
         self.located.extend(part.located);
         self.invalid_utf8.extend(part.invalid_utf8);
         self.first_diff.extend(part.first_diff);
+        self.encoded_bytes.extend(part.encoded_bytes);
         self.n_owner_crossing.extend(part.n_owner_crossing);
         self.n_shared_chars.extend(part.n_shared_chars);
         self.reencoded.append(part.reencoded);

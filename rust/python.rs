@@ -270,6 +270,7 @@ fn audit_dict(py: Python<'_>, columns: AuditColumns) -> PyResult<Bound<'_, PyDic
     dict.set("located", columns.located)?;
     dict.set("invalid_utf8", columns.invalid_utf8)?;
     dict.set("first_diff", columns.first_diff)?;
+    dict.set("encoded_bytes", columns.encoded_bytes)?;
     dict.set("n_owner_crossing", columns.n_owner_crossing)?;
     dict.set("n_shared_chars", columns.n_shared_chars)?;
     dict.set("reencoded_ids", columns.reencoded.values)?;

@@ -2,6 +2,7 @@
 //! added tokens, and which stages can change a text.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -58,6 +59,8 @@ pub struct Tokenizer {
     /// Stands for every id beyond it.
     outside: u32,
     added: HashMap<u32, Added>,
+    /// From the smallest to the largest of them.
+    added_range: RangeInclusive<u32>,
     unk: Option<u32>,
     prefixes: Prefixes,
     unicode_form: Option<Form>,
@@ -93,11 +96,12 @@ impl Tokenizer {
         let added = reference.get_added_vocabulary().get_added_tokens_decoder().iter().map(|(&id, token)| {
             let surface = surfaces.get(id).unwrap_or(token.content.as_bytes());
             let is_whitespace = std::str::from_utf8(surface).is_ok_and(|text| text.chars().all(char::is_whitespace));
-            let added = Added { token: token.clone(), is_whitespace };
-            (id, added)
+            (id, Added { token: token.clone(), is_whitespace })
         });
+        let added: HashMap<u32, Added> = added.collect();
         let mut tokenizer = Self {
-            added: added.collect(),
+            added_range: added.keys().min().copied().unwrap_or(1)..=added.keys().max().copied().unwrap_or(0),
+            added,
             unk: unk_id(&reference, json),
             prefixes: Prefixes::probe(&reference),
             unicode_form: serde_json::to_value(reference.get_normalizer()).ok().as_ref().and_then(compose::form_of),
@@ -200,8 +204,10 @@ impl Tokenizer {
     }
 
     /// The added token with this id.
+    #[inline]
     pub fn added(&self, id: u32) -> Option<&Added> {
-        self.added.get(&id)
+        // They stand together nearly everywhere: most ids need no hash to be told from them.
+        if self.added_range.contains(&id) { self.added.get(&id) } else { None }
     }
 
     /// Whether the model's unknown token has this id.
@@ -280,7 +286,7 @@ impl Tokenizer {
         let (ModelWrapper::BPE(model), Some(token)) = (self.reference.get_model(), self.token(id)) else {
             return true;
         };
-        self.added.contains_key(&id)
+        self.added(id).is_some()
             || self.fast().is_some_and(|fast| fast.comes_back(id))
             || model.tokenize(token).is_ok_and(|tokens| matches!(&tokens[..], [one] if one.id == id))
     }

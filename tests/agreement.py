@@ -148,7 +148,6 @@ def _verdict(row: Row, batch: tito.Batch, index: int) -> Iterator[Found]:
     yield from equal("first_diff", int(batch.first_diff[index]), row.first_diff)
     yield from equal("artefact", bool(batch.artefact[index]), row.artefact)
     yield from equal("unknown", cut(columns, "unknown_positions", "unknown_offsets", index), row.unknown)
-    yield from equal("n_bytes", int(columns["n_bytes"][index]), len(row.text.encode()))
     yield from equal("n_tokens", int(batch.n_tokens[index]), len(row.ids))
     if not row.drifted and _core.ENGINES[batch.engine[index]] == "reference":
         yield from equal("encoded_bytes of a clean row", int(columns["encoded_bytes"][index]), len(row.text.encode()))

@@ -180,7 +180,7 @@ def test_what_is_in_the_mixes() -> None:
     assert (np.diff(found["outside"]["unknown_offsets"]) > 0).mean() > 0.9
     assert found["natural"]["drifted"].mean() < 0.5
     assert 0.2 < found["mutated"]["drifted"].mean() < 0.8
-    assert found["single"]["n_bytes"].max() > 8
+    assert found["single"]["encoded_bytes"].max() > 8
     causes = {code for columns in found.values() for code in columns["span_cause"].tolist()}
     assert len(causes) > 4
 

@@ -115,7 +115,7 @@ def test_short_rows_do_not_keep_a_long_one_from_its_turn(core: Timed) -> None:
 
 def test_an_array_that_somebody_writes_to_is_no_mismatch_and_rows_of_our_own_are() -> None:
     def changed(columns: dict[str, Any]) -> None:
-        columns["n_bytes"] += len(stand_in.calls) == 1  # another answer the first time
+        columns["n_shared_chars"] += len(stand_in.calls) == 1  # another answer the first time
 
     tok, stand_in = made_fast(TOK, changed)
     rechecked = 0
@@ -302,7 +302,7 @@ def test_an_audit_judges_some_of_each_kind_again() -> None:
 
 def lying(columns: dict[str, Any]) -> None:
     """One row in ten is taken for clean."""
-    columns["n_bytes"][::10] += 1
+    columns["n_shared_chars"][::10] += 1
 
 
 def test_an_audit_that_finds_a_lie_has_not_checked_everything() -> None:
@@ -314,7 +314,7 @@ def test_an_audit_that_finds_a_lie_has_not_checked_everything() -> None:
     assert count.rows == count.findings >= 1
     [finding] = [found.finding for found in report.findings][:1]
     assert finding.code == "TITO010"
-    assert "n_bytes: fast [" in finding.message
+    assert "n_shared_chars: fast [" in finding.message
     assert not report.complete
     [unchecked] = report.unchecked
     assert (unchecked.source, unchecked.code) == ("rows", "TITO010")

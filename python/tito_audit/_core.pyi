@@ -39,12 +39,11 @@ class AuditColumns(TypedDict):
     invalid_utf8: NDArray[np.bool_]
     first_diff: NDArray[np.int64]
     """-1 where the row is clean."""
-    n_bytes: NDArray[np.int64]
-    """Length of D, the decoded text, in UTF-8 bytes."""
     encoded_bytes: NDArray[np.int64]
     """Bytes of text that were encoded to judge the row: the work it took, no part of the verdict.
 
-    By the reference ``n_bytes`` for a clean row, and up to three times that to explain drift.
+    By the reference the length of D for a clean row, and up to three times that to explain drift; by the fast engine what
+    had to be looked at closely.
     """
     n_owner_crossing: NDArray[np.int64]
     n_shared_chars: NDArray[np.int64]

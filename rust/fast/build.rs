@@ -9,9 +9,11 @@ use tokenizers::{Model, ModelWrapper};
 
 use super::Fast;
 use super::added::AddedTexts;
+use super::cuts::Cuts;
 use super::file::{File, RawMerge};
 use super::normal::{Composing, Normal};
 use super::texts::Texts;
+use super::words::Words;
 use crate::byte_level;
 use crate::machine::{self, Builder, Kinds, States, Sync, Traits};
 use crate::pairs::{Atoms, Merge, Pairs};
@@ -60,7 +62,7 @@ impl Fast {
         let mut pairs = pairs(tokenizer, model, &file.model.merges.0, &texts, count, &atoms)
             .ok_or("its merges are of no known kind")?;
         let mut comes_back = vec![false; count as usize + 1].into_boxed_slice();
-        let mut words = HashMap::new();
+        let mut whole_words = HashMap::new();
         let mut forbidden = HashSet::new();
         for id in (0..count).filter(|&id| tokenizer.added(id).is_none()) {
             let is_made = pairs.is_self_canonical(id);
@@ -74,7 +76,7 @@ impl Fast {
                     pairs.encode(symbols);
                     forbidden.extend(symbols.first().copied().zip(symbols.get(1).copied()));
                 }
-                words.insert(bytes.into(), id);
+                whole_words.insert(bytes.into(), id);
             }
         }
         for &(left, right) in &forbidden {
@@ -86,18 +88,21 @@ impl Fast {
         let sync = Sync::new(&family, &states, machine::CONTEXT);
         let kinds = kinds(tokenizer, &states, &texts, &added, &normal, &pairs, count)
             .ok_or("its tokens are of too many kinds")?;
+        let cuts = Cuts::new(&texts, &kinds, &sync, splitter.classes());
+        let words = Words::new(&texts, (0..count).filter(|&id| pairs.is_self_canonical(id)));
         Ok(Self {
             serial: SERIAL.fetch_add(1, Ordering::Relaxed),
             splitter,
             kinds,
-            sync,
+            cuts,
+            words,
             pairs,
             texts,
             added,
             normal,
             atoms,
             comes_back,
-            whole_words: model.ignore_merges.then_some(words),
+            whole_words: model.ignore_merges.then_some(whole_words),
             forbidden,
         })
     }

@@ -112,6 +112,10 @@ impl Fast {
     /// Make the tokens of one pre-token; no where a byte has no token.
     fn encode_piece(&self, bytes: &[u8], symbols: &mut Vec<u32>) -> bool {
         symbols.clear();
+        if let Some(word) = self.words.find(&self.texts, bytes) {
+            symbols.push(word);
+            return true;
+        }
         symbols.extend(bytes.iter().filter_map(|&byte| self.atoms[usize::from(byte)]));
         if symbols.len() < bytes.len() {
             return false;

@@ -8,6 +8,7 @@
 
 mod added;
 mod build;
+mod cuts;
 mod file;
 mod local;
 mod normal;
@@ -18,14 +19,17 @@ mod scratch;
 pub(crate) mod selftest;
 mod texts;
 mod window;
+mod words;
 
 use std::collections::{HashMap, HashSet};
 
 use added::AddedTexts;
+use cuts::Cuts;
 use normal::Normal;
 use texts::Texts;
+use words::Words;
 
-use crate::machine::{Kinds, Sync};
+use crate::machine::Kinds;
 use crate::pairs::Pairs;
 use crate::split::Splitter;
 
@@ -35,7 +39,7 @@ pub struct Fast {
     serial: u64,
     splitter: Splitter,
     kinds: Kinds,
-    sync: Sync,
+    cuts: Cuts,
     pairs: Pairs,
     texts: Texts,
     added: AddedTexts,
@@ -48,6 +52,7 @@ pub struct Fast {
     whole_words: Option<HashMap<Box<[u8]>, u32>>,
     /// Pairs that the merges leave alone and the whole-word rule may not.
     forbidden: HashSet<(u32, u32)>,
+    words: Words,
 }
 
 impl Fast {

@@ -21,6 +21,7 @@ impl Tokenizer {
     pub(super) fn find_windows(&self, fast: &Fast, ids: &[u32], scratch: &mut Scratch) -> Option<()> {
         let Scratch { cache, suspects, windows, buffers, .. } = scratch;
         windows.clear();
+        buffers.encoded = 0;
         fast.scan(ids, cache, suspects);
         let mut looked = 0;
         for suspect in suspects.iter() {
@@ -59,6 +60,7 @@ impl Tokenizer {
         let ids = &ids[window.tokens.clone()];
         redone.tokens = window.tokens.clone();
         let is_whole = fast.join(ids, buffers);
+        buffers.encoded += buffers.text.len();
         let Ok(text) = std::str::from_utf8(&buffers.text) else {
             return self.redo_invalid(fast, ids, window, redone, cache, buffers);
         };

@@ -16,7 +16,8 @@ impl Tokenizer {
     pub(crate) fn audit_fast(&self, fast: &Fast, row: &Row<'_>) -> Option<RowAudit> {
         fast.with_scratch(|scratch| {
             self.find_windows(fast, row.ids, scratch)?;
-            Some(self.assembled(fast, row, scratch.windows.as_slice()))
+            let audit = self.assembled(fast, row, scratch.windows.as_slice());
+            Some(RowAudit { encoded_bytes: scratch.buffers.encoded, ..audit })
         })
     }
 

@@ -62,6 +62,8 @@ pub(crate) struct Buffers {
     /// Where every character begins, and the end of the last.
     pub(crate) chars: Vec<usize>,
     pub(crate) symbols: Vec<u32>,
+    /// Bytes that were looked at in this row.
+    pub(crate) encoded: usize,
 }
 
 /// All of it.

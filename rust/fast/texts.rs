@@ -55,20 +55,15 @@ impl Texts {
         ids.iter().map(|&id| usize::from(self.lengths[id as usize])).sum()
     }
 
+    /// The classes of a token's first and last characters, or [`NO_CLASS`].
+    pub(crate) fn outer_classes(&self, id: u32) -> (u8, u8) {
+        self.outer[id as usize]
+    }
+
     /// The classes of a token's characters; empty where it is no text by itself.
     pub(crate) fn classes(&self, id: u32) -> &[u8] {
         let index = id as usize;
         let start = if index == 0 { 0 } else { self.ends[index - 1] };
         &self.classes[start as usize..self.ends[index] as usize]
-    }
-
-    /// The class of a token's first character, or [`NO_CLASS`].
-    pub(crate) fn first_class(&self, id: u32) -> u8 {
-        self.outer[id as usize].0
-    }
-
-    /// The class of a token's last character, or [`NO_CLASS`].
-    pub(crate) fn last_class(&self, id: u32) -> u8 {
-        self.outer[id as usize].1
     }
 }

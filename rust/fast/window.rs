@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use crate::fast::Fast;
-use crate::fast::texts::NO_CLASS;
-use crate::machine::{BORDER, OPAQUE, Start};
+use crate::machine::{BORDER, OPAQUE};
 
 /// A stretch of a row that is encoded by itself as it is within the row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,18 +75,7 @@ impl Fast {
     }
 
     fn falls_apart(&self, ids: &[u32], at: usize) -> bool {
-        if self.is_border(ids, at) || self.ends_segment(ids, at) {
-            return true;
-        }
-        let kind = self.kinds.of(ids[at]);
-        let (left, right) = (self.texts.last_class(ids[at - 1]), self.texts.first_class(ids[at]));
-        // A token that cannot begin a text may reach across a boundary, and an opaque one do anything.
-        kind != OPAQUE
-            && self.kinds.begins(kind)
-            && self.kinds.traits(kind).start == Start::Inert
-            && left != NO_CLASS
-            && right != NO_CLASS
-            && self.sync.between(left, right)
+        at == 0 || at == ids.len() || self.cuts.between(ids[at - 1], ids[at])
     }
 
     fn may_begin_added(&self, id: u32) -> bool {

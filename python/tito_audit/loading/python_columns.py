@@ -51,7 +51,6 @@ class Row(NamedTuple):
         unknown: Positions of ids outside the vocabulary.
         difference: Where the two disagree, None if they do not.
         artefact: It drifts only because of spaces beside control tokens.
-        n_bytes: Length of the decoded text in UTF-8.
         encoded_bytes: Length of all text that was encoded for the verdict.
     """
 
@@ -59,11 +58,10 @@ class Row(NamedTuple):
     unknown: list[int]
     difference: Difference | None
     artefact: bool
-    n_bytes: int
     encoded_bytes: int
 
 
-FAILED = Row([], [], None, artefact=False, n_bytes=0, encoded_bytes=0)
+FAILED = Row([], [], None, artefact=False, encoded_bytes=0)
 """What the columns hold for a row on which the object failed."""
 
 
@@ -225,7 +223,6 @@ def _row_columns(rows: list[Row]) -> dict[str, object]:
         "located": each(lambda row: row.difference is None, np.bool_),
         "invalid_utf8": np.zeros(len(rows), dtype=np.bool_),
         "first_diff": each(lambda row: -1 if row.difference is None else row.difference.start, np.int64),
-        "n_bytes": each(lambda row: row.n_bytes, np.int64),
         "encoded_bytes": each(lambda row: row.encoded_bytes, np.int64),
         "n_owner_crossing": nothing,
         "n_shared_chars": nothing.copy(),

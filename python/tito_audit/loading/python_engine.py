@@ -199,7 +199,7 @@ class PythonEngine:
         difference = difference_of(sampled, reencoded)
         size = len(text.encode("utf-8", "surrogatepass"))
         artefact = difference is not None and self._is_artefact(sampled, reencoded)
-        return Row(reencoded, unknown, difference, artefact, size, size if difference is None else 2 * size)
+        return Row(reencoded, unknown, difference, artefact, size if difference is None else 2 * size)
 
     def _is_artefact(self, sampled: list[int], reencoded: list[int]) -> bool:
         """All added ids came back, and every run between those that do not strip comes back equal by itself."""
