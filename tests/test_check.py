@@ -67,6 +67,21 @@ def test_a_span_lies_across_the_join_if_tokens_of_both_sides_are_in_it(at: int) 
     assert ("at_segment_join" in span.flags) == (span.token_start < at < span.token_stop)
 
 
+@pytest.mark.parametrize(
+    ("text", "flags"),
+    [
+        (b"\xc3", [("head", "tail")]),
+        (b"\xa9a", [("head",)]),
+        (b"a\xc3", [("tail",)]),
+        (b"a\xc3b", [("interior",)]),
+        (b"\xa9a\xffb\xc3", [("head",), ("interior",), ("tail",)]),
+    ],
+)
+def test_broken_characters_are_marked_by_their_place_in_the_text(text: bytes, flags: list[tuple[str, ...]]) -> None:
+    r = tito.check(list(text), byte_level())
+    assert [span.flags for span in r.spans] == flags
+
+
 def test_mask_and_owners_may_cover_both() -> None:
     r = tito.check([2, 3], TOK, prompt_ids=[0, 2], mask=[0, 1, 1, 1], owners=[5, 6, 7, 7])
     assert r.straddling == ()
