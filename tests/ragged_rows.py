@@ -54,11 +54,11 @@ class Rows:
         return str({name: column.tolist() for name, column in vars(self).items() if column is not None})
 
 
-def owned(found: Sequence[Sequence[int]], rng: np.random.Generator) -> Rows:
+def owned(found: Sequence[Sequence[int]], rng: np.random.Generator, *, left_out: float = LEFT_OUT) -> Rows:
     """Lay rows end to end, and cut each into turns with a mask and an owner, of one token to all of them.
 
     Edges fall inside characters as they fall inside words. Some rows have a join, some lack their context. The ids
-    come in any width that holds them, and now and then a column is missing.
+    come in any width that holds them, and now and then (how often is ``left_out``) a column is missing.
     """
     lengths = np.array([len(ids) for ids in found], dtype=np.int64)
     ids = np.fromiter(chain.from_iterable(found), dtype=np.int64, count=int(lengths.sum()))
@@ -72,7 +72,7 @@ def owned(found: Sequence[Sequence[int]], rng: np.random.Generator) -> Rows:
     owners = np.choose(kind, [owner[turns], mask, owner[other]]).astype(np.uint8)
     joins = np.where(rng.random(len(lengths)) < 0.5, -1, (rng.random(len(lengths)) * (lengths + 1)).astype(np.int64))
     columns = {"mask": mask, "owners": owners, "joins": joins, "row_start": rng.random(len(lengths)) < 0.3}
-    kept = {name: column for name, column in columns.items() if rng.random() >= LEFT_OUT}
+    kept = {name: column for name, column in columns.items() if rng.random() >= left_out}
     return Rows(_narrowed(ids, rng), offsets, **kept)
 
 

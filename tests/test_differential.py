@@ -64,7 +64,7 @@ def rows(name: str = "qwen2_nfc", mixes: tuple[str, ...] = ("mutated", "broken",
     found = [
         part.row(index).ids.tolist() for part in (source.rows(mix, 300) for mix in mixes) for index in range(len(part))
     ]
-    rows = owned(found, np.random.default_rng(SEED))
+    rows = owned(found, np.random.default_rng(SEED), left_out=0)
     assert rows.mask is not None
     assert rows.owners is not None
     return rows
