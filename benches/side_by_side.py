@@ -1,11 +1,12 @@
 """`tito_audit.check_batch` beside other tokenizers' decode and encode, on the same rows (`make side-by-side`).
 
 Every figure is the median over fresh processes (five, unless ``--repeats`` says otherwise), each bound to one core for
-one thread and to two for two. In a process a tokenizer is loaded, one sentence goes through it, and then all rows are
-timed twice: *cold* (for us: new) are rows that nobody in the process has seen before, *warm* (again) is the second
-time. What is timed ends with an answer for every row: ours reads ``drifted``, ``n_spans``, ``n_straddling`` and
-``first_diff`` of a batch with a mask; a peer's ids are compared with those that went in. A slow engine sees fewer rows
-(a pass ends with the slice of 1.25 million tokens in which ``--seconds`` are over).
+one thread and to two for two. In a process a tokenizer is loaded, one sentence of another text goes through it, and
+then all rows are timed twice: *new* is the first time that the process sees them, *again* (warm) the second; *cold* is
+new together with the sentence, in which what an engine puts off until it is used is made. What is timed ends with an
+answer for every row: ours reads ``drifted``, ``n_spans``, ``n_straddling`` and ``first_diff`` of a batch with a mask;
+a peer's ids are compared with those that went in. A slow engine sees fewer rows (a pass ends with the slice of 1.25
+million tokens in which ``--seconds`` are over); the last column says how many.
 """
 
 from __future__ import annotations

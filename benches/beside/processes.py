@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import truediv
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -49,19 +50,15 @@ class Result:
     runs: list[Timed] = field(default_factory=list)
     refused: str = ""
 
-    @property
-    def cold(self) -> float:
-        """Tokens per second of the first pass, median."""
-        return median(run["tokens"] / run["cold"] for run in self.runs)
-
-    @property
-    def warm(self) -> float:
-        """Tokens per second of the second pass, median."""
-        return median(run["tokens"] / run["warm"] for run in self.runs)
-
     def medians(self) -> dict[str, float]:
-        """Both, where there are any figures."""
-        return {"cold": self.cold, "warm": self.warm} if self.runs else {}
+        """Tokens per second: *cold* with the start of what starts at the first call, *new* without, *again*."""
+        seconds = {
+            "cold": [run["start"] + run["first"] for run in self.runs],
+            "new": [run["first"] for run in self.runs],
+            "again": [run["second"] for run in self.runs],
+        }
+        tokens = [run["tokens"] for run in self.runs]
+        return {name: median(map(truediv, tokens, each)) for name, each in seconds.items() if each}
 
 
 def fresh(module: str, job: Mapping[str, Any], *, threads: int, patience: float) -> Any:

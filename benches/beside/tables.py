@@ -4,41 +4,31 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 
 from beside.engines import ENGINES, OURS, REFERENCE
 from beside.processes import Result
 
-HEAD = ("engine", "Mtok/s cold", "warm", "x HF cold", "warm", "x best peer cold", "warm", "rows equal", "Mtok timed")
+TIMES = ("cold", "new", "again")
+HEAD = ("engine", "Mtok/s cold", *TIMES[1:], "x HF cold", *TIMES[1:], "x best peer cold", *TIMES[1:], "equal", "Mtok")
 
 
 def table(results: Sequence[Result]) -> str:
-    """Medians and ratios of engines on the same rows; for us cold is new rows, warm the same rows again."""
-    answered = {result.engine: result for result in results if result.runs and not result.refused}
-    peers = [result for name, result in answered.items() if name != OURS]
-    reference = answered.get(REFERENCE)
-    best_cold = max((peer.cold for peer in peers), default=None)
-    best_warm = max((peer.warm for peer in peers), default=None)
-    lines = [HEAD]
+    """Medians of engines on the same rows, ratios to the reference and to the best of all but ours."""
+    answered = {result.engine: result.medians() for result in results if not result.refused}
+    peers = [medians for name, medians in answered.items() if name != OURS]
+    best = {time: max(medians[time] for medians in peers) for time in TIMES} if peers else {}
+    lines: list[Sequence[str]] = [HEAD]
     for result in results:
         if result.engine not in answered:
             continue
-        first = result.runs[0]
-        lines.append(
-            (
-                result.engine,
-                f"{result.cold / 1e6:.3g}",
-                f"{result.warm / 1e6:.3g}",
-                _ratio(result.cold, reference.cold if reference else None),
-                _ratio(result.warm, reference.warm if reference else None),
-                _ratio(result.cold, best_cold),
-                _ratio(result.warm, best_warm),
-                f"{first['equal']}/{first['compared']}",
-                f"{first['tokens'] / 1e6:.3g}",
-            )
-        )
+        medians, run = answered[result.engine], result.runs[0]
+        speeds = [f"{medians[time] / 1e6:.3g}" for time in TIMES]
+        ratios = [_ratio(medians, to, time) for to in (answered.get(REFERENCE, {}), best) for time in TIMES]
+        last = (f"{run['equal']}/{run['compared']}", f"{run['tokens'] / 1e6:.3g}")
+        lines.append((result.engine, *speeds, *ratios, *last))
     refusals = [f"{result.engine}: no figures: {result.refused}" for result in results if result.refused]
     return "\n".join([*aligned(lines), *refusals])
 
@@ -78,8 +68,8 @@ def version(package: str) -> str | None:
     return tito_audit.__version__
 
 
-def _ratio(value: float, other: float | None) -> str:
-    return "-" if not other else f"{value / other:.3g}"
+def _ratio(medians: Mapping[str, float], to: Mapping[str, float], time: str) -> str:
+    return f"{medians[time] / to[time]:.3g}" if to else "-"
 
 
 def _processor() -> str:
