@@ -45,11 +45,12 @@ impl Ids<'_> {
 
     /// As [`row`](Self::row), into a buffer.
     fn read_row(&self, tokenizer: &Tokenizer, range: std::ops::Range<usize>, row: &mut Vec<u32>) {
+        let known = tokenizer.knowing();
         row.clear();
         match self {
-            Self::I64(ids) => row.extend(ids[range].iter().map(|&id| tokenizer.known(id))),
-            Self::I32(ids) => row.extend(ids[range].iter().map(|&id| tokenizer.known(id))),
-            Self::U32(ids) => row.extend(ids[range].iter().map(|&id| tokenizer.known(id))),
+            Self::I64(ids) => row.extend(ids[range].iter().map(|&id| known.id(id))),
+            Self::I32(ids) => row.extend(ids[range].iter().map(|&id| known.id(id.into()))),
+            Self::U32(ids) => row.extend(ids[range].iter().map(|&id| known.id(id.into()))),
         }
     }
 

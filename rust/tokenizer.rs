@@ -44,6 +44,24 @@ impl Added {
     }
 }
 
+/// Which ids are beyond the vocabulary, and what stands for them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Known {
+    largest: u64,
+    outside: u32,
+}
+
+impl Known {
+    /// The id as the crate sees it.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the largest id has 32 bits")]
+    pub(crate) fn id(self, id: i64) -> u32 {
+        // A negative id becomes a huge one.
+        let id = id.cast_unsigned();
+        if id > self.largest { self.outside } else { id as u32 }
+    }
+}
+
 /// A loaded tokenizer. Immutable, so threads share it freely.
 pub struct Tokenizer {
     reference: tokenizers::Tokenizer,
@@ -54,10 +72,7 @@ pub struct Tokenizer {
     surfaces: Arc<Surfaces>,
     /// How D follows from the surfaces alone, where it does.
     joining: Option<Joining>,
-    /// The largest id.
-    largest: u32,
-    /// Stands for every id beyond it.
-    outside: u32,
+    known: Known,
     added: HashMap<u32, Added>,
     /// From the smallest to the largest of them.
     added_range: RangeInclusive<u32>,
@@ -106,8 +121,7 @@ impl Tokenizer {
             prefixes: Prefixes::probe(&reference),
             unicode_form: serde_json::to_value(reference.get_normalizer()).ok().as_ref().and_then(compose::form_of),
             pure_merges: None,
-            largest: ids.last().copied().unwrap_or_default(),
-            outside: outside(&ids),
+            known: Known { largest: ids.last().copied().unwrap_or_default().into(), outside: outside(&ids) },
             proof: Proof::Missing(String::new()),
             fast: None,
             tokens: Surfaces::new(&ids, &tokens),
@@ -243,16 +257,18 @@ impl Tokenizer {
     }
 
     /// The id as the crate sees it: every id beyond the vocabulary is one.
-    #[inline]
-    pub fn known(&self, id: impl Into<i64>) -> u32 {
-        // A negative id becomes a huge one.
-        let id = id.into().cast_unsigned();
-        if id > u64::from(self.largest) { self.outside } else { u32::try_from(id).unwrap_or(self.outside) }
+    pub fn known(&self, id: i64) -> u32 {
+        self.known.id(id)
+    }
+
+    /// How ids become known ones, apart from the tokenizer: a loop over many keeps it in registers.
+    pub(crate) fn knowing(&self) -> Known {
+        self.known
     }
 
     /// One more than the largest id; it stands for every id beyond it.
     pub(crate) fn outside(&self) -> u32 {
-        self.outside
+        self.known.outside
     }
 
     /// The bytes of all ids.

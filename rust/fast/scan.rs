@@ -67,12 +67,16 @@ impl Fast {
     /// Whether two tokens stay beside each other inside a pre-token.
     #[inline]
     pub(crate) fn stay(&self, left: u32, right: u32, cache: &mut PairCache) -> bool {
-        cache.holds(left, right) || {
-            let stay = self.pairs.fit(left, right);
-            if stay {
-                cache.store(left, right);
-            }
-            stay
+        cache.holds(left, right) || self.learn(left, right, cache)
+    }
+
+    /// As [`stay`](Self::stay), of a pair that the cache does not hold.
+    #[cold]
+    fn learn(&self, left: u32, right: u32, cache: &mut PairCache) -> bool {
+        let stay = self.pairs.fit(left, right);
+        if stay {
+            cache.store(left, right);
         }
+        stay
     }
 }
