@@ -15,8 +15,6 @@ struct Tables<'a> {
     /// The least ranks of merges that may be alive: no more than the least times of those that are.
     least_ranks: Least,
     least_times: Least,
-    /// By id the time at which a self-canonical token's run ends.
-    births: Vec<u32>,
 }
 
 /// Of the merges of every symbol the least rank or time, or [`NEVER`].
@@ -51,7 +49,6 @@ pub(super) fn build(atoms: &Atoms, list: &[Merge]) -> (Merges, Spines) {
         merges,
         least_ranks: Least::new(ids),
         least_times: Least::new(ids),
-        births: vec![0; ids],
     };
     if is_regular {
         tables.compose_all(list);
@@ -115,8 +112,9 @@ impl Tables<'_> {
             }
         }
         if self.least_ranks != self.least_times {
-            self.spines.left.tighten(&self.least_times.as_right);
-            self.spines.right.tighten(&self.least_times.as_left);
+            let Spines { left, right, births } = &mut self.spines;
+            left.tighten(births, &self.least_times.as_right);
+            right.tighten(births, &self.least_times.as_left);
         }
     }
 
@@ -129,11 +127,11 @@ impl Tables<'_> {
     }
 
     fn compose(&mut self, merge: Merge, rank: u32) {
-        let [left_birth, right_birth] = [merge.left, merge.right].map(|part| self.births[part as usize]);
+        let [left_birth, right_birth] = [merge.left, merge.right].map(|part| self.spines.births[part as usize]);
         let time = rank.max(left_birth).max(right_birth);
         self.merges.insert(merge.left, merge.right, rank, time);
         self.least_times.count(merge, time);
-        self.births[merge.product as usize] = time;
+        self.spines.births[merge.product as usize] = time;
         // Where a part is born at the time of its death, only the other part can have taken a step of that rank in
         // between, and only the right one, since the left one's come first.
         let left_peak = if time > left_birth || time == right_birth { time } else { rank };
@@ -144,9 +142,10 @@ impl Tables<'_> {
     }
 
     fn set_edges(&mut self, id: u32, parts: Option<(Life, Life)>) {
-        let (left, right) = parts.unzip();
-        self.spines.left.set(id, left, &self.least_ranks.as_right);
-        self.spines.right.set(id, right, &self.least_ranks.as_left);
+        let (left_part, right_part) = parts.unzip();
+        let Spines { left, right, births } = &mut self.spines;
+        left.set(id, left_part, births, &self.least_ranks.as_right);
+        right.set(id, right_part, births, &self.least_ranks.as_left);
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) fn last(entry: u64) -> u32 {
     low_bits(entry >> LAST_SHIFT)
 }
 
-/// Room for the entries of nearly all edges; the few longer ones are lists elsewhere.
+/// Room for the entries of nearly all edges; the others are lists elsewhere.
 const ROOM: usize = 4;
 
 /// Entries, then zeros; or a mark and zeros.
@@ -47,7 +47,7 @@ const MARKS: u64 = TIME_MASK << LAST_SHIFT;
 const NOT_CANONICAL: u64 = u64::MAX;
 /// Only the general check can say.
 const GENERAL: u64 = u64::MAX - 1;
-/// All other marks are lists: the place of the first entry and, in these lowest bits, how many there are.
+/// All other marks are lists: the place of the first life and, in these lowest bits, how many there are.
 const LENGTH_BITS: u32 = 12;
 /// Places are below this, so that no list's mark is one of the others.
 const LISTS: usize = 1 << 28;
@@ -59,8 +59,8 @@ pub(super) enum Side {
     Right,
 }
 
-/// A symbol at an edge of a token that it is not the whole of.
-#[derive(Clone, Copy)]
+/// A symbol at an edge of a token.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Life {
     pub(super) symbol: u32,
     pub(super) birth: u32,
@@ -72,12 +72,12 @@ pub(super) struct Life {
 /// One edge of all tokens.
 pub(super) struct Edges {
     side: Side,
-    /// The `last` of a token at its own edge.
-    whole: u32,
+    /// The time at which nothing merges any more.
+    end: u32,
     packed: Vec<Edge>,
-    lists: Vec<u64>,
+    lists: Vec<Life>,
     /// What is being written down.
-    draft: Vec<u64>,
+    draft: Vec<Life>,
 }
 
 impl Edges {
@@ -85,8 +85,7 @@ impl Edges {
     pub(super) fn new(side: Side, ids: usize, end: u32) -> Self {
         let mut none = [0; ROOM];
         none[0] = NOT_CANONICAL;
-        let whole = last_at(side, end);
-        Self { side, whole, packed: vec![none; ids], lists: Vec::new(), draft: Vec::new() }
+        Self { side, end, packed: vec![none; ids], lists: Vec::new(), draft: Vec::new() }
     }
 
     #[inline]
@@ -94,24 +93,29 @@ impl Edges {
         self.packed.get(id as usize).is_some_and(|edge| edge[0] != NOT_CANONICAL)
     }
 
-    /// The entries of an edge, if they are few, and zeros.
+    /// The entries of an edge and zeros, if that is how it is written down.
     #[inline]
-    pub(super) fn short(&self, id: u32) -> Option<&Edge> {
+    pub(super) fn entries(&self, id: u32) -> Option<&Edge> {
         self.packed.get(id as usize).filter(|edge| edge[0] < MARKS)
     }
 
-    /// The entries of an edge, if they are all that can take part; there may be zeros after them.
-    pub(super) fn entries(&self, id: u32) -> Option<&[u64]> {
+    /// All that can take part at an edge, if it is written down at all. Symbols are born at `births`.
+    pub(super) fn lives<'a>(&'a self, id: u32, births: &'a [u32]) -> Option<impl Iterator<Item = Life> + Clone + 'a> {
         let edge = self.packed.get(id as usize)?;
-        match edge[0] {
-            NOT_CANONICAL | GENERAL => None,
+        let (entries, list): (&[u64], &[Life]) = match edge[0] {
+            NOT_CANONICAL | GENERAL => return None,
             mark if mark >= MARKS => {
                 let start = usize::try_from((mark & !MARKS) >> LENGTH_BITS).ok()?;
                 let length = usize::try_from(mark & ((1 << LENGTH_BITS) - 1)).ok()?;
-                self.lists.get(start..start + length)
+                (&[], self.lists.get(start..start + length)?)
             }
-            _ => Some(edge),
-        }
+            _ => (edge, &[]),
+        };
+        let unpack = move |entry: &u64| {
+            let death = last(*entry) + self.before_death();
+            Life { symbol: symbol(*entry), birth: births[symbol(*entry) as usize], death, peak: death }
+        };
+        Some(entries.iter().take_while(|entry| **entry != 0).map(unpack).chain(list.iter().copied()))
     }
 
     /// Leave the edge of a self-canonical token to the general check.
@@ -120,69 +124,71 @@ impl Edges {
         self.packed[id as usize][0] = GENERAL;
     }
 
-    /// Write down the edge of an atom, or that of a token whose part there lives as `part` says. `earliest` has for every
-    /// symbol a lower bound of the times of its merges across this edge.
-    pub(super) fn set(&mut self, id: u32, part: Option<Life>, earliest: &[u32]) {
+    /// Write down the edge of an atom, or that of a token whose part there lives as `part` says. `least` has for every
+    /// symbol a lower bound of the ranks of its merges across this edge.
+    pub(super) fn set(&mut self, id: u32, part: Option<Life>, births: &[u32], least: &[u32]) {
         self.draft.clear();
         if let Some(part) = part {
-            if !self.draft_of(part.symbol) {
+            if !self.read(part.symbol, births) {
                 return self.set_general(id);
             }
             // The life of the part itself goes on in its own edge and ends in this one.
-            self.draft.retain(|entry| last(*entry) != self.whole);
-            let (last, earliest) = (last_at(self.side, part.peak), earliest[part.symbol as usize]);
-            if earliest <= last {
-                if part.peak != part.death || part.birth > last {
-                    return self.set_general(id);
-                }
-                self.draft.push(pack(part.symbol, earliest, last));
+            self.draft.retain(|life| life.death != self.end);
+            if least[part.symbol as usize] <= part.peak - self.before_death() {
+                self.draft.push(part);
             }
         }
-        let earliest = earliest[id as usize];
-        if earliest != NEVER {
-            self.draft.push(pack(id, earliest, self.whole));
+        if least[id as usize] != NEVER {
+            self.draft.push(self.whole(id, births));
         }
-        self.write(id);
+        self.write(id, |symbol| least[symbol as usize]);
     }
 
     /// Let the whole token take part, although it has no merge across this edge.
-    pub(super) fn add_whole(&mut self, id: u32) {
-        if self.draft_of(id) && !self.draft.iter().any(|entry| last(*entry) == self.whole) {
-            self.draft.push(pack(id, 0, self.whole));
-            self.write(id);
+    pub(super) fn add_whole(&mut self, id: u32, births: &[u32]) {
+        if self.read(id, births) && !self.draft.iter().any(|life| life.death == self.end) {
+            self.draft.push(self.whole(id, births));
+            self.write(id, |_| 0);
         }
     }
 
-    /// Drop what is known better now to take no part: `earliest` has for every symbol the earliest time of its merges.
-    pub(super) fn tighten(&mut self, earliest: &[u32]) {
+    /// Drop what is known better now to take no part: `earliest` has for every symbol the least time of its merges.
+    pub(super) fn tighten(&mut self, births: &[u32], earliest: &[u32]) {
         for id in (0..).take(self.packed.len()) {
-            if self.draft_of(id) {
-                let time = |entry: u64| earliest[symbol(entry) as usize];
-                self.draft.retain(|entry| time(*entry) <= last(*entry));
-                for entry in &mut self.draft {
-                    *entry = pack(symbol(*entry), time(*entry), last(*entry));
-                }
-                self.write(id);
+            if self.read(id, births) {
+                let mut draft = std::mem::take(&mut self.draft);
+                draft.retain(|life| {
+                    !self.is_plain(life) || earliest[life.symbol as usize] <= life.death - self.before_death()
+                });
+                self.draft = draft;
+                self.write(id, |symbol| earliest[symbol as usize]);
             }
         }
     }
 
-    /// Take the entries of an edge as the draft; false if they are not written down.
-    fn draft_of(&mut self, id: u32) -> bool {
+    fn whole(&self, id: u32, births: &[u32]) -> Life {
+        Life { symbol: id, birth: births[id as usize], death: self.end, peak: self.end }
+    }
+
+    /// Take the lives at an edge as the draft; false if they are not written down.
+    fn read(&mut self, id: u32, births: &[u32]) -> bool {
         let mut draft = std::mem::take(&mut self.draft);
         draft.clear();
-        let entries = self.entries(id);
-        draft.extend(entries.into_iter().flatten().take_while(|entry| **entry != 0));
-        let is_there = entries.is_some();
+        let lives = self.lives(id, births);
+        let is_there = lives.is_some();
+        draft.extend(lives.into_iter().flatten());
         self.draft = draft;
         is_there
     }
 
-    /// Write the draft down. A list that the edge had before stays behind: there are few.
-    fn write(&mut self, id: u32) {
+    /// Write the draft down, with lower bounds of the times of the symbols' merges. A list that the edge had before stays
+    /// behind: there are few.
+    fn write(&mut self, id: u32, earliest: impl Fn(u32) -> u32) {
         let mut edge = [0; ROOM];
-        if let Some(room) = edge.get_mut(..self.draft.len()) {
-            room.copy_from_slice(&self.draft);
+        if self.draft.len() <= ROOM && self.draft.iter().all(|life| self.is_plain(life)) {
+            for (entry, life) in edge.iter_mut().zip(&self.draft) {
+                *entry = pack(life.symbol, earliest(life.symbol), life.death - self.before_death());
+            }
         } else if self.draft.len() < 1 << LENGTH_BITS && self.lists.len() < LISTS {
             edge[0] = MARKS | (self.lists.len() as u64) << LENGTH_BITS | self.draft.len() as u64;
             self.lists.extend_from_slice(&self.draft);
@@ -191,12 +197,18 @@ impl Edges {
         }
         self.packed[id as usize] = edge;
     }
-}
 
-/// The last time at which a merge can take a symbol that dies at `death`: at equal times the left token moves first.
-fn last_at(side: Side, death: u32) -> u32 {
-    match side {
-        Side::Left => death,
-        Side::Right => death - 1,
+    /// Whether a life can be an entry: at its death a step is taken whose rank is that time.
+    fn is_plain(&self, life: &Life) -> bool {
+        life.peak == life.death && life.birth + self.before_death() <= life.death
+    }
+
+    /// How long before its death a symbol can be taken last: at equal times the left token moves first.
+    #[inline]
+    fn before_death(&self) -> u32 {
+        match self.side {
+            Side::Left => 0,
+            Side::Right => 1,
+        }
     }
 }

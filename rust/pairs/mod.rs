@@ -94,8 +94,7 @@ impl Pairs {
         if self.fit(left, right) {
             let last = self.merges.forbidden();
             self.merges.insert(left, right, last, last);
-            self.spines.right.add_whole(left);
-            self.spines.left.add_whole(right);
+            self.spines.forbid(left, right);
         }
     }
 }

@@ -27,14 +27,14 @@
 //! time(x, y) <= min(last(x), last(y))
 //! ```
 //!
-//! If death(x) = birth(x), the greatest rank of the steps from birth to death stands for death(x) in the condition on c
-//! and only there. That takes ranks out of order. Such a symbol is not written down: where it may take part, the edge is
-//! left to the general check.
+//! If death(x) = birth(x), the greatest rank of the steps from birth to death, the *peak*, stands for death(x) in the
+//! condition on c and only there. That takes ranks out of order, as of the runs of blanks in a few vocabularies. The
+//! edges of such tokens are lists with all numbers, for the conditions one by one.
 //!
-//! A symbol none of whose merges is in time, because the earliest time of those on that side is after its `last`, takes no
+//! A symbol none of whose merges is in time, because the earliest of those on that side is after its `last`, takes no
 //! part and is dropped. One or two are left at the edge of a real token.
 
-use super::edge::{Edges, Side, earliest, last, symbol};
+use super::edge::{Edges, Life, Side, earliest, last, symbol};
 use super::merges::Merges;
 
 /// What the spines say about a pair.
@@ -52,20 +52,29 @@ pub(super) enum Answer {
 pub(super) struct Spines {
     pub(super) left: Edges,
     pub(super) right: Edges,
+    /// By id the time at which a self-canonical token's run ends.
+    pub(super) births: Vec<u32>,
 }
 
 impl Spines {
     /// No token is self-canonical yet. `end` is the time at which nothing merges any more.
     pub(super) fn new(ids: usize, end: u32) -> Self {
-        Self { left: Edges::new(Side::Left, ids, end), right: Edges::new(Side::Right, ids, end) }
+        let [left, right] = [Side::Left, Side::Right].map(|side| Edges::new(side, ids, end));
+        Self { left, right, births: vec![0; ids] }
     }
 
     #[inline]
     pub(super) fn ask(&self, merges: &Merges, left: u32, right: u32) -> Answer {
-        match (self.right.short(left), self.left.short(right)) {
+        match (self.right.entries(left), self.left.entries(right)) {
             (Some(left), Some(right)) => meet(merges, left, right),
             _ => self.ask_others(merges, left, right),
         }
+    }
+
+    /// Let both whole tokens take part, although they have no merge.
+    pub(super) fn forbid(&mut self, left: u32, right: u32) {
+        self.right.add_whole(left, &self.births);
+        self.left.add_whole(right, &self.births);
     }
 
     #[cold]
@@ -73,8 +82,8 @@ impl Spines {
         if !self.right.is_self_canonical(left) || !self.left.is_self_canonical(right) {
             return Answer::NoFit;
         }
-        match (self.right.entries(left), self.left.entries(right)) {
-            (Some(left), Some(right)) => meet(merges, left, right),
+        match (self.right.lives(left, &self.births), self.left.lives(right, &self.births)) {
+            (Some(left), Some(right)) => live_together(merges, left, &right),
             _ => Answer::Unknown,
         }
     }
@@ -88,6 +97,25 @@ fn meet(merges: &Merges, left: &[u64], right: &[u64]) -> Answer {
             let until = last(x.min(y));
             if earliest(x).max(earliest(y)) <= until && merges.merges_until(symbol(x), symbol(y), until) {
                 return Answer::NoFit;
+            }
+        }
+    }
+    Answer::Fit
+}
+
+/// The same for edges of which one is a list.
+fn live_together(
+    merges: &Merges,
+    left: impl Iterator<Item = Life>,
+    right: &(impl Iterator<Item = Life> + Clone),
+) -> Answer {
+    for x in left {
+        for y in right.clone() {
+            if x.birth <= y.death && y.birth < x.death {
+                let rank = merges.rank(x.symbol, y.symbol);
+                if rank < x.peak && rank <= y.peak {
+                    return Answer::NoFit;
+                }
             }
         }
     }
