@@ -127,6 +127,10 @@ impl Edges {
     /// Write down the edge of an atom, or that of a token whose part there lives as `part` says. `least` has for every
     /// symbol a lower bound of the ranks of its merges across this edge.
     pub(super) fn set(&mut self, id: u32, part: Option<Life>, births: &[u32], least: &[u32]) {
+        if let Some(edge) = self.entries_of(id, part, least) {
+            self.packed[id as usize] = edge;
+            return;
+        }
         self.draft.clear();
         if let Some(part) = part {
             if !self.read(part.symbol, births) {
@@ -144,6 +148,32 @@ impl Edges {
         self.write(id, |symbol| least[symbol as usize]);
     }
 
+    /// The edge that [`Self::set`] writes down, if it is one of entries made out of entries, as nearly all are.
+    fn entries_of(&self, id: u32, part: Option<Life>, least: &[u32]) -> Option<Edge> {
+        let mut edge = [0; ROOM];
+        let mut len = 0;
+        if let Some(part) = part {
+            edge = *self.entries(part.symbol)?;
+            let goes_on = |entry: &&u64| **entry != 0 && last(**entry) != self.end - self.before_death();
+            len = edge.iter().take_while(goes_on).count();
+            edge[len..].fill(0);
+            let bound = least[part.symbol as usize];
+            if bound <= part.peak - self.before_death() {
+                *edge.get_mut(len).filter(|_| self.is_plain(&part))? = self.entry(&part, bound);
+                len += 1;
+            }
+        }
+        if least[id as usize] != NEVER {
+            *edge.get_mut(len)? = pack(id, least[id as usize], self.end - self.before_death());
+        }
+        Some(edge)
+    }
+
+    /// The entry of a plain life, with a lower bound of the times of its symbol's merges.
+    fn entry(&self, life: &Life, earliest: u32) -> u64 {
+        pack(life.symbol, earliest, life.death - self.before_death())
+    }
+
     /// Let the whole token take part, although it has no merge across this edge.
     pub(super) fn add_whole(&mut self, id: u32, births: &[u32]) {
         if self.read(id, births) && !self.draft.iter().any(|life| life.death == self.end) {
@@ -155,7 +185,17 @@ impl Edges {
     /// Drop what is known better now to take no part: `earliest` has for every symbol the least time of its merges.
     pub(super) fn tighten(&mut self, births: &[u32], earliest: &[u32]) {
         for id in (0..).take(self.packed.len()) {
-            if self.read(id, births) {
+            let edge = &mut self.packed[id as usize];
+            if edge[0] < MARKS {
+                let mut len = 0;
+                for entry in std::mem::take(edge).into_iter().take_while(|entry| *entry != 0) {
+                    let time = earliest[symbol(entry) as usize];
+                    if time <= last(entry) {
+                        edge[len] = pack(symbol(entry), time, last(entry));
+                        len += 1;
+                    }
+                }
+            } else if self.read(id, births) {
                 let mut draft = std::mem::take(&mut self.draft);
                 draft.retain(|life| {
                     !self.is_plain(life) || earliest[life.symbol as usize] <= life.death - self.before_death()
@@ -187,7 +227,7 @@ impl Edges {
         let mut edge = [0; ROOM];
         if self.draft.len() <= ROOM && self.draft.iter().all(|life| self.is_plain(life)) {
             for (entry, life) in edge.iter_mut().zip(&self.draft) {
-                *entry = pack(life.symbol, earliest(life.symbol), life.death - self.before_death());
+                *entry = self.entry(life, earliest(life.symbol));
             }
         } else if self.draft.len() < 1 << LENGTH_BITS && self.lists.len() < LISTS {
             edge[0] = MARKS | (self.lists.len() as u64) << LENGTH_BITS | self.draft.len() as u64;
