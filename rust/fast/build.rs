@@ -59,8 +59,8 @@ impl Fast {
             let byte = u8::try_from(byte).expect("there are 256 bytes");
             model.token_to_id(byte_level::char_of(byte).encode_utf8(&mut [0; 4]))
         });
-        let mut pairs = pairs(tokenizer, model, &file.model.merges.0, &texts, count, &atoms)
-            .ok_or("its merges are of no known kind")?;
+        let mut pairs =
+            pairs(model, &file.model.merges.0, &texts, count, &atoms).ok_or("its merges are of no known kind")?;
         let mut comes_back = vec![false; count as usize + 1].into_boxed_slice();
         let mut whole_words = HashMap::new();
         let mut forbidden = HashSet::new();
@@ -157,14 +157,7 @@ fn added(tokenizer: &Tokenizer, normal: &Normal) -> Result<AddedTexts, Refusal> 
         .ok_or("the text of an added token begins that of another")
 }
 
-fn pairs(
-    tokenizer: &Tokenizer,
-    model: &BPE,
-    merges: &[RawMerge<'_>],
-    texts: &Texts,
-    count: u32,
-    atoms: &[Option<u32>; 256],
-) -> Option<Pairs> {
+fn pairs(model: &BPE, merges: &[RawMerge<'_>], texts: &Texts, count: u32, atoms: &[Option<u32>; 256]) -> Option<Pairs> {
     let mut product = String::new();
     let merge = |(left, right): &RawMerge<'_>| {
         product.clear();
@@ -176,8 +169,7 @@ fn pairs(
     let merges: Vec<Merge> = merges.iter().map(merge).collect::<Option<_>>()?;
     let mut spelled = Atoms::with_capacity(count as usize);
     for id in 0..count {
-        let is_model_token = tokenizer.added(id).is_none();
-        let bytes = if is_model_token { texts.bytes(id) } else { &[] };
+        let bytes = texts.bytes(id);
         let is_spelled = bytes.iter().all(|&byte| atoms[usize::from(byte)].is_some());
         spelled.push(bytes.iter().filter(|_| is_spelled).filter_map(|&byte| atoms[usize::from(byte)]));
     }
