@@ -17,6 +17,8 @@ mod repair;
 mod scan;
 mod scratch;
 pub(crate) mod selftest;
+#[cfg(test)]
+mod tests;
 mod texts;
 mod window;
 mod words;

@@ -59,7 +59,7 @@ impl<'s> Columns<'s> {
 }
 
 /// Walk a token's classes: with a boundary before it if that can be, else without.
-fn passage(states: &States, state: u8, classes: &[u8]) -> Passage {
+pub(super) fn passage(states: &States, state: u8, classes: &[u8]) -> Passage {
     let walk = |mark: Mark| {
         let first = states.step(state, mark, *classes.first()?);
         let step = |state, &class| if state == BAIL { BAIL } else { states.step(state, Mark::Inside, class) };

@@ -12,6 +12,8 @@ mod columns;
 mod kinds;
 mod states;
 mod sync;
+#[cfg(test)]
+pub(crate) mod tests;
 
 pub use kinds::{BORDER, Builder, Edge, Kinds, OPAQUE, Start, Traits};
 pub use states::States;

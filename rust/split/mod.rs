@@ -15,7 +15,7 @@ mod runs;
 mod scan;
 mod table;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use serde_json::Value;
 

@@ -27,7 +27,7 @@ fn byte_level() -> Value {
 }
 
 /// The section of each family as the published files have it; the patterns are written out once more.
-fn section(family: &str) -> Value {
+pub(crate) fn section(family: &str) -> Value {
     match family {
         "gpt2" => byte_level(),
         "digits" => {

@@ -1,0 +1,445 @@
+//! Four ways to judge a row, and the reference.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::{Value, json};
+use tokenizers::models::TrainerWrapper;
+use tokenizers::models::bpe::{BPE, BpeTrainer};
+use tokenizers::pre_tokenizers::byte_level::ByteLevel;
+use tokenizers::tokenizer::Trainer;
+use unicode_normalization_alignments::UnicodeNormalization;
+use unicode_normalization_alignments::char::canonical_combining_class;
+
+use super::Fast;
+use crate::audit::{PipelineOptions, Row, RowAudit};
+use crate::byte_level;
+use crate::engine::{Engine, Proof};
+use crate::machine::tests::{Family, Sequential};
+use crate::split::tests::section;
+use crate::tokenizer::{LoadOptions, Tokenizer};
+
+/// What merges are learned from, each beside each, and what rows are made of.
+const PHRASES: [&str; 48] = [
+    " ",
+    "  ",
+    "\n",
+    "\r\n",
+    " \n",
+    "\t",
+    "\u{a0}",
+    "\u{3000}x",
+    "1",
+    "27",
+    " 123",
+    "٣½",
+    "²",
+    "'s",
+    "'S",
+    "'ll",
+    "'LL",
+    "'ve",
+    "'re",
+    "'t",
+    "'ſ",
+    "it's",
+    " don't",
+    "'string",
+    "the",
+    " the",
+    "The",
+    "THe",
+    "aB",
+    ".",
+    "...",
+    ".\n",
+    "!!\n\n",
+    " =",
+    "//\n/",
+    "(x",
+    "_a",
+    "日本",
+    "あ・い",
+    "é",
+    "e\u{301}",
+    "\u{301}",
+    "\u{327}\u{301}",
+    "\u{301}\u{327}",
+    "ᄒ\u{1161}",
+    "क\u{93c}",
+    "😀",
+    "\u{fffd}",
+];
+/// Added tokens. Of some of them the front can be the end of another, or their text lies in another.
+const ADDED: [&str; 5] = ["<|im|>", "<a>", "|im", "a>\n", "日"];
+/// Added tokens that keep apart.
+const APART: [&str; 4] = ["<|im|>", "<a>", "[x]", "\u{327}é"];
+/// Tokens beside the bytes.
+const GROWTH: usize = 600;
+const ROWS: u32 = 3_000;
+
+/// What a tokenizer is made of.
+#[derive(Clone, Copy, Default)]
+struct Kind {
+    family: &'static str,
+    nfc: bool,
+    /// `ignore_merges`, and some merges are missing.
+    whole_words: bool,
+    added: &'static [&'static str],
+    /// Merges in another order than they were learned in: not every token is what its bytes are encoded to.
+    scrambled: bool,
+}
+
+/// Vocabulary and merges, learned across what pre-tokenizers would cut.
+static LEARNED: LazyLock<(BTreeMap<String, u32>, Vec<Value>)> = LazyLock::new(|| {
+    let stand_ins = |text: &str| -> String { text.bytes().map(byte_level::char_of).collect() };
+    let alphabet = ByteLevel::alphabet().into_iter().collect();
+    let trainer =
+        BpeTrainer::builder().vocab_size(256 + GROWTH).initial_alphabet(alphabet).show_progress(false).build();
+    let mut trainer = TrainerWrapper::from(trainer);
+    let pairs = PHRASES.iter().flat_map(|left| PHRASES.iter().map(move |right| format!("{left}{right}{right}{left}")));
+    let texts: Vec<String> = pairs.collect();
+    trainer.feed(texts.iter(), |text| Ok(vec![stand_ins(text)])).unwrap();
+    let mut model = tokenizers::ModelWrapper::from(BPE::default());
+    trainer.train(&mut model).unwrap();
+    let model = serde_json::to_value(&model).unwrap();
+    let vocab = serde_json::from_value(model["vocab"].clone()).unwrap();
+    (vocab, model["merges"].as_array().unwrap().clone())
+});
+
+impl Kind {
+    fn json(self) -> Value {
+        let (vocab, mut merges) = LEARNED.clone();
+        if self.whole_words {
+            merges = merges.into_iter().enumerate().filter(|(rank, _)| rank % 7 != 3).map(|(_, merge)| merge).collect();
+        }
+        if self.scrambled {
+            let half = merges.len() / 2;
+            (0..half).step_by(3).for_each(|rank| merges.swap(rank, rank + half));
+        }
+        let first = vocab.len();
+        let added: Vec<Value> = (first..)
+            .zip(self.added)
+            .map(|(id, content)| {
+                json!({"id": id, "content": content, "single_word": false, "lstrip": false, "rstrip": false,
+                       "normalized": false, "special": id % 2 == 0})
+            })
+            .collect();
+        json!({
+            "version": "1.0", "truncation": null, "padding": null, "added_tokens": added,
+            "normalizer": self.nfc.then(|| json!({"type": "NFC"})), "pre_tokenizer": section(self.family),
+            "post_processor": null,
+            "decoder": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true},
+            "model": {"type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null,
+                      "end_of_word_suffix": null, "fuse_unk": false, "byte_fallback": false,
+                      "ignore_merges": self.whole_words, "vocab": vocab, "merges": merges},
+        })
+    }
+}
+
+/// How a row is made. A part is one of a group.
+#[derive(Debug)]
+struct Draw {
+    /// So many tokens stand before it: it lies where blocks of tokens end.
+    before: usize,
+    parts: Vec<(Index, Index)>,
+    /// Encode the text of the parts again, so that it comes back.
+    is_encoded: bool,
+    inserted: Vec<(Index, (Index, Index))>,
+}
+
+fn draws() -> impl Strategy<Value = Draw> {
+    let part = || (any::<Index>(), any::<Index>());
+    let before = prop_oneof![19 => Just(0usize), 1 => 50usize..130];
+    let inserted = prop_oneof![3 => Just(0usize), 2 => Just(1), 1 => Just(2)];
+    let inserted = inserted.prop_flat_map(move |count| prop::collection::vec((any::<Index>(), part()), count));
+    (before, prop::collection::vec(part(), 1..=9), any::<bool>(), inserted)
+        .prop_map(|(before, parts, is_encoded, inserted)| Draw { before, parts, is_encoded, inserted })
+}
+
+/// A tokenizer, and what judges its rows besides the fast engine.
+struct Judges {
+    kind: Kind,
+    tokenizer: Tokenizer,
+    machine: Sequential,
+    /// The model's tokens by their bytes.
+    ids: HashMap<Vec<u8>, u32>,
+    /// Parts that rows are made of, in groups of which each is as likely as another.
+    groups: Vec<Vec<Vec<u32>>>,
+}
+
+impl Judges {
+    fn new(kind: Kind) -> Self {
+        let tokenizer = Tokenizer::from_json(kind.json().to_string().as_bytes(), LoadOptions::default()).unwrap();
+        assert_eq!(tokenizer.proof(), &Proof::Proven);
+        let ids = LEARNED.0.iter().map(|(token, &id)| (byte_level::decode_token(token), id)).collect();
+        let machine = Sequential::new(&Family::new(kind.family));
+        let mut judges = Self { kind, tokenizer, machine, ids, groups: Vec::new() };
+        judges.groups = judges.groups();
+        judges
+    }
+
+    fn fast(&self) -> &Fast {
+        self.tokenizer.fast().unwrap()
+    }
+
+    fn bytes(&self, ids: &[u32]) -> Vec<u8> {
+        ids.iter().flat_map(|&id| self.tokenizer.surface(id).unwrap_or_default()).copied().collect()
+    }
+
+    /// The ids of a text, each token as long as it can be.
+    fn greedy(&self, text: &str) -> Vec<u32> {
+        let mut rest = text.as_bytes();
+        let mut ids = Vec::new();
+        while !rest.is_empty() {
+            let (length, id) =
+                (1..=rest.len()).rev().find_map(|end| Some((end, *self.ids.get(&rest[..end])?))).unwrap();
+            ids.push(id);
+            rest = &rest[length..];
+        }
+        ids
+    }
+
+    fn bytewise(&self, text: &str) -> Vec<u32> {
+        text.bytes().map(|byte| self.ids[&[byte][..]]).collect()
+    }
+
+    fn groups(&self) -> Vec<Vec<Vec<u32>>> {
+        let mut tokens: Vec<(&[u8], u32)> = self.ids.iter().map(|(bytes, &id)| (&bytes[..], id)).collect();
+        tokens.sort_by_key(|&(bytes, id)| (bytes.len(), id));
+        let texts: Vec<(&str, u32)> =
+            tokens.iter().filter_map(|&(bytes, id)| Some((std::str::from_utf8(bytes).ok()?, id))).collect();
+        let those = |holds: &dyn Fn(&str) -> bool| -> Vec<Vec<u32>> {
+            texts.iter().filter(|(text, _)| holds(text)).map(|&(_, id)| vec![id]).collect()
+        };
+        let is_mark = |c: char| canonical_combining_class(c) != 0;
+        let marks = |text: &str, least: usize| text.chars().take_while(|&c| is_mark(c)).count() >= least;
+        let bytes = tokens.iter().filter(|(bytes, _)| std::str::from_utf8(bytes).is_err()).map(|&(_, id)| vec![id]);
+        let halves = tokens.iter().flat_map(|&(bytes, _)| {
+            (1..bytes.len()).filter_map(|at| Some(vec![*self.ids.get(&bytes[..at])?, *self.ids.get(&bytes[at..])?]))
+        });
+        // What only a whole word reaches: as the merges spell it, and as one token.
+        let unmade = tokens.iter().filter(|&&(_, id)| !self.fast().merges_make(id)).flat_map(|&(bytes, id)| {
+            let mut pieces: Vec<u32> = bytes.iter().map(|&byte| self.ids[&[byte][..]]).collect();
+            self.fast().pairs.encode(&mut pieces);
+            [pieces, vec![id]]
+        });
+        let outside = self.tokenizer.outside();
+        let mut groups = vec![
+            texts.iter().map(|&(_, id)| vec![id]).collect(),
+            those(&|text| text.chars().count() <= 2),
+            those(&|text| text.chars().all(char::is_whitespace)),
+            those(&|text| text.chars().all(char::is_numeric)),
+            those(&|text| text.contains('\'')),
+            those(&|text| !text.chars().any(|c| c.is_alphanumeric() || c.is_whitespace())),
+            those(&|text| text.ends_with(char::is_whitespace)),
+            those(&|text| text.chars().count() == 1 && text.chars().all(char::is_alphabetic)),
+            bytes.collect(),
+            halves.collect(),
+            PHRASES.iter().map(|phrase| self.greedy(phrase)).collect(),
+            PHRASES.iter().map(|phrase| self.tokenizer.encode(phrase).unwrap()).collect(),
+            vec![vec![outside], vec![outside, outside]],
+        ];
+        if self.kind.nfc {
+            groups.extend([
+                those(&|text| marks(text, 1)),
+                those(&|text| marks(text, 2)),
+                those(&|text| text.chars().next_back().is_some_and(|c| is_mark(c) || !c.is_ascii())),
+            ]);
+        }
+        if self.kind.whole_words || self.kind.scrambled {
+            groups.push(unmade.collect());
+        }
+        if !self.kind.added.is_empty() {
+            let mut added: Vec<u32> = self.tokenizer.added_tokens().keys().copied().collect();
+            added.sort_unstable();
+            groups.push(added.into_iter().map(|id| vec![id]).collect());
+            let parts = self.kind.added.iter().flat_map(|text| (1..=text.len()).filter_map(|end| text.get(..end)));
+            groups.push(parts.clone().map(|text| self.greedy(text)).collect());
+            groups.push(parts.map(|text| self.bytewise(text)).collect());
+            groups.push(self.kind.added.iter().map(|text| self.greedy(text)).collect());
+        }
+        for (number, group) in groups.iter().enumerate() {
+            assert!(!group.is_empty(), "group {number} is empty");
+        }
+        groups
+    }
+
+    /// The ids of a row.
+    fn row(&self, draw: &Draw) -> Vec<u32> {
+        let part = |(group, part): &(Index, Index)| part.get(group.get::<Vec<Vec<u32>>>(&self.groups)).clone();
+        let parts: Vec<u32> = draw.parts.iter().flat_map(part).collect();
+        let mut ids = if draw.is_encoded { self.by_characters(&parts) } else { parts };
+        for (at, inserted) in &draw.inserted {
+            let at = at.index(ids.len() + 1);
+            ids.splice(at..at, part(inserted));
+        }
+        let before = self.tokenizer.encode(&PHRASES.concat()).unwrap();
+        before.into_iter().cycle().take(draw.before).chain(ids).collect()
+    }
+
+    /// What encoding gives, character by character and by all merges: decode, look for added tokens, normalize, split.
+    fn by_characters(&self, ids: &[u32]) -> Vec<u32> {
+        let bytes = self.bytes(ids);
+        let text = String::from_utf8_lossy(&bytes);
+        let mut rest = &*text;
+        let mut encoded = Vec::new();
+        while let Some((at, id, found)) = self.first_added(rest) {
+            self.encode_segment(&rest[..at], &mut encoded);
+            encoded.push(id);
+            rest = &rest[at + found.len()..];
+        }
+        self.encode_segment(rest, &mut encoded);
+        encoded
+    }
+
+    fn first_added<'t>(&'t self, text: &str) -> Option<(usize, u32, &'t str)> {
+        let added = self.tokenizer.added_tokens().iter().map(|(&id, added)| (id, added.token.content.as_str()));
+        added.filter_map(|(id, content)| Some((text.find(content)?, id, content))).min()
+    }
+
+    fn encode_segment(&self, text: &str, encoded: &mut Vec<u32>) {
+        let text: String = if self.kind.nfc { text.nfc().map(|(c, _)| c).collect() } else { text.to_owned() };
+        for piece in self.fast().splitter.pieces(&text) {
+            let bytes = &text.as_bytes()[piece];
+            if let Some(&word) = self.ids.get(bytes).filter(|_| self.kind.whole_words) {
+                encoded.push(word);
+            } else {
+                let mut symbols: Vec<u32> = bytes.iter().map(|byte| self.ids[&[*byte][..]]).collect();
+                self.fast().pairs.encode(&mut symbols);
+                encoded.extend(symbols);
+            }
+        }
+    }
+
+    /// Whether a row comes back, by states and pairs; `None` where these do not tell.
+    fn by_machine(&self, ids: &[u32]) -> Option<bool> {
+        let is_added = |id: &u32| self.tokenizer.added(*id).is_some();
+        let segments: Vec<Option<bool>> = ids.split(is_added).map(|segment| self.segment_by_machine(segment)).collect();
+        // The text of an added token may begin in one and reach into a sampled one.
+        let bytes = self.bytes(ids);
+        let mut rest = std::str::from_utf8(&bytes).ok()?;
+        for &id in ids.iter().filter(|id| is_added(id)) {
+            let (at, found, content) = self.first_added(rest)?;
+            rest = (found == id).then(|| &rest[at + content.len()..])?;
+        }
+        segments.into_iter().try_fold(true, |all, segment| segment.map(|segment| all && segment))
+    }
+
+    fn segment_by_machine(&self, ids: &[u32]) -> Option<bool> {
+        let fast = self.fast();
+        let bytes = self.bytes(ids);
+        let text = std::str::from_utf8(&bytes).ok()?;
+        let is_normal = !self.kind.nfc || text.nfc().map(|(c, _)| c).eq(text.chars());
+        if !is_normal || self.first_added(text).is_some() {
+            return None;
+        }
+        let classes: Vec<&[u8]> = ids.iter().map(|&id| fast.texts.classes(id)).collect();
+        let is_plain = |(&id, classes): (&u32, &&[u8])| !classes.is_empty() && fast.merges_make(id);
+        if !ids.iter().zip(&classes).all(is_plain) {
+            return None;
+        }
+        let is_boundary = self.machine.walk(classes)?;
+        let ends: HashSet<usize> = fast.splitter.pieces(text).into_iter().map(|piece| piece.end).collect();
+        let mut at = 0;
+        let mut comes_back = true;
+        for (pair, is_boundary) in ids.windows(2).zip(is_boundary.into_iter().skip(1)) {
+            at += fast.texts.bytes(pair[0]).len();
+            assert!(!is_boundary || ends.contains(&at), "no boundary at {at} of {ids:?}");
+            if !ends.contains(&at) && !fast.pairs.fit(pair[0], pair[1]) {
+                // Whether it is part of a whole word is another question.
+                (!fast.forbidden.contains(&(pair[0], pair[1]))).then_some(())?;
+                comes_back = false;
+            }
+        }
+        Some(comes_back)
+    }
+
+    fn check(&self, row: &Row<'_>, counts: &Counts) -> Result<(), TestCaseError> {
+        let expected = self.tokenizer.audit(row, PipelineOptions::default(), Engine::Reference).unwrap();
+        let is_clean = expected.first_diff.is_none();
+        prop_assert_eq!(&self.by_characters(row.ids)[..], if is_clean { row.ids } else { &expected.reencoded });
+        if let Some(comes_back) = self.by_machine(row.ids) {
+            prop_assert_eq!(comes_back, is_clean, "by the machine");
+            counts.by_machine.set(counts.by_machine.get() + 1);
+        }
+        for is_cleared in [true, false] {
+            if is_cleared {
+                self.fast().with_scratch(|scratch| scratch.cache.clear());
+            }
+            let Some(found) = self.tokenizer.audit_fast(self.fast(), row) else { continue };
+            counts.fast.set(counts.fast.get() + 1);
+            let found = RowAudit { engine: expected.engine, encoded_bytes: expected.encoded_bytes, ..found };
+            prop_assert_eq!(&found, &expected, "with an empty cache: {}", is_cleared);
+        }
+        counts.clean.set(counts.clean.get() + u32::from(is_clean));
+        Ok(())
+    }
+}
+
+/// How often what was true: a test that decides nothing shows nothing.
+#[derive(Default, Debug)]
+struct Counts {
+    by_machine: Cell<u32>,
+    fast: Cell<u32>,
+    clean: Cell<u32>,
+}
+
+fn agree(kind: Kind) {
+    let judges = Judges::new(kind);
+    let counts = Counts::default();
+    let owners = prop::collection::vec(0u8..3, 1..20);
+    let options = (any::<Option<Index>>(), any::<bool>(), any::<bool>());
+    let mut runner = TestRunner::new(Config { cases: ROWS, failure_persistence: None, ..Config::default() });
+    let result = runner.run(&(draws(), owners, options), |(draw, owners, (join, has_owners, lacks_context))| {
+        let ids = judges.row(&draw);
+        let owners: Vec<u8> = owners.iter().copied().cycle().take(ids.len()).collect();
+        let mask: Vec<u8> = owners.iter().map(|owner| owner % 2).collect();
+        let row = Row {
+            ids: &ids,
+            mask: Some(&mask),
+            owners: has_owners.then_some(&owners),
+            join: join.map(|join| join.index(ids.len() + 1)),
+            lacks_context,
+        };
+        judges.check(&row, &counts)
+    });
+    result.unwrap();
+    let (of_machine, fast, clean) = (counts.by_machine.get(), counts.fast.get(), counts.clean.get());
+    assert!(of_machine > ROWS / 20 && fast > ROWS && clean > ROWS / 5, "{counts:?}");
+}
+
+macro_rules! kinds {
+    ($($name:ident $kind:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            agree($kind);
+        }
+    )*};
+}
+
+kinds! {
+    gpt2 Kind { family: "gpt2", ..Kind::default() };
+    gpt2_scrambled Kind { family: "gpt2", scrambled: true, added: &APART, ..Kind::default() };
+    digits Kind { family: "digits", added: &APART, ..Kind::default() };
+    cl100k_whole_words Kind { family: "cl100k", whole_words: true, added: &APART, ..Kind::default() };
+    qwen_nfc Kind { family: "qwen", nfc: true, added: &APART, ..Kind::default() };
+    qwen3_5_nfc_overlapping Kind { family: "qwen3.5", nfc: true, added: &ADDED, ..Kind::default() };
+    o200k_whole_words Kind { family: "o200k", whole_words: true, added: &ADDED, ..Kind::default() };
+    tekken Kind { family: "tekken", added: &ADDED, ..Kind::default() };
+    deepseek_nfc_whole_words Kind { family: "deepseek", nfc: true, whole_words: true, ..Kind::default() };
+}
+
+/// A character that does not begin begins nowhere: it has the owner of its own bytes.
+#[test]
+fn a_broken_character_behind_an_added_token_is_shared_with_nobody() {
+    let judges = Judges::new(Kind { family: "gpt2", added: &APART, ..Kind::default() });
+    let added = *judges.tokenizer.added_tokens().keys().min().unwrap();
+    let row = Row { ids: &[added, judges.ids[&[0x80][..]]], mask: Some(&[0, 1]), ..Row::default() };
+    let found = judges.tokenizer.audit_fast(judges.fast(), &row).unwrap();
+    assert_eq!((found.shared_characters, found.first_diff), (0, Some(1)));
+}
