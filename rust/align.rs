@@ -36,7 +36,8 @@ pub fn first_diff<T: PartialEq>(sampled: &[T], reencoded: &[T]) -> Option<usize>
     (common < sampled.len().max(reencoded.len())).then_some(common)
 }
 
-fn common_prefix<T: PartialEq>(a: &[T], b: &[T]) -> usize {
+/// Number of equal entries at the front of both.
+pub(crate) fn common_prefix<T: PartialEq>(a: &[T], b: &[T]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
@@ -46,8 +47,12 @@ fn common_prefix<T: PartialEq>(a: &[T], b: &[T]) -> usize {
 /// there. Equal ids at the front of the lists, and of a group, are no part of a span (they differ in the bytes they swallow
 /// only), so [`first_diff`] is the start of the first span.
 pub fn spans(sampled: Side<'_>, reencoded: Side<'_>) -> Vec<Span> {
+    spans_behind(common_prefix(sampled.ids, reencoded.ids), sampled, reencoded)
+}
+
+/// [`spans`] of two sides of which the first `common` ids are no part of a span.
+pub(crate) fn spans_behind(common: usize, sampled: Side<'_>, reencoded: Side<'_>) -> Vec<Span> {
     let mut spans = Vec::new();
-    let common = common_prefix(sampled.ids, reencoded.ids);
     let behind_common = |tokens: std::ops::Range<usize>| tokens.start.max(common)..tokens.end.max(common);
     let mut walk = Walk { sides: [sampled, reencoded], next: [0; 2], run: [0; 2], pairs: VecDeque::new() };
     while let Some((first, bytes)) = walk.group() {

@@ -4,7 +4,7 @@ use crate::ByteRange;
 use crate::align::{self, Span};
 use crate::cause::{Cause, Drift};
 use crate::decode::DecodeTrace;
-use crate::engine::{Answered, Engine};
+use crate::engine::{Answered, Engine, Proven};
 use crate::error::{Result, guarded};
 use crate::provenance::{self, Straddling};
 use crate::tokenizer::{Added, Tokenizer};
@@ -121,11 +121,19 @@ impl Tokenizer {
     /// [`Error::Reference`] where the reference fails on the row.
     pub fn audit(&self, row: &Row<'_>, options: PipelineOptions, engine: Engine) -> Result<RowAudit> {
         let fast = self.fast().filter(|_| engine != Engine::Reference);
-        if let Some(mut audit) = fast.and_then(|fast| self.audit_fast(fast, row)) {
+        if let Some(mut audit) = fast.and_then(|fast| self.audit_proven(fast, row)) {
             audit.pipeline = options.any().then(|| self.pipeline(row.ids, &audit, options));
             return Ok(audit);
         }
         self.reference_audit(row, options)
+    }
+
+    /// The fast engine's answer, `None` where only the reference may judge the row.
+    fn audit_proven(&self, proven: &Proven, row: &Row<'_>) -> Option<RowAudit> {
+        match proven {
+            Proven::ByteLevel(fast) => self.audit_fast(fast, row),
+            Proven::Sentence(sentence) => self.audit_sentence(sentence, row),
+        }
     }
 
     /// The reference's answer.

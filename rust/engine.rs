@@ -1,6 +1,8 @@
 //! Which engine may answer a row, which one did, and whether a fast one is proven for a tokenizer.
 
 use crate::error::{Error, Result};
+use crate::fast::Fast;
+use crate::sentence::Sentence;
 use crate::tokenizer::Tokenizer;
 
 /// Which engine may answer.
@@ -56,6 +58,45 @@ impl Answered {
         match self {
             Self::Reference => 0,
             Self::Fast => 1,
+        }
+    }
+}
+
+/// A fast engine that is proven for a tokenizer.
+pub(crate) enum Proven {
+    /// A byte-level BPE with a pre-tokenizer of a known family.
+    ByteLevel(Box<Fast>),
+    /// A BPE over whole texts, with a marker for spaces.
+    Sentence(Box<Sentence>),
+}
+
+impl Proven {
+    /// The engine of `tokenizer`, which was read from `json`.
+    ///
+    /// # Errors
+    /// Why none is proven for this tokenizer.
+    pub(crate) fn new(tokenizer: &Tokenizer, json: &[u8]) -> std::result::Result<Self, &'static str> {
+        if tokenizer.joins_surfaces() {
+            Fast::new(tokenizer, json).map(|fast| Self::ByteLevel(Box::new(fast)))
+        } else {
+            Sentence::new(tokenizer, json).map(|sentence| Self::Sentence(Box::new(sentence)))
+        }
+    }
+
+    /// Whether a token is known to come back when it is all that the model is given.
+    pub(crate) fn comes_back(&self, id: u32) -> bool {
+        match self {
+            Self::ByteLevel(fast) => fast.comes_back(id),
+            Self::Sentence(sentence) => sentence.comes_back(id),
+        }
+    }
+
+    /// Whether the merges make a token of its bytes, without the whole-word rule.
+    pub(crate) fn merges_make(&self, id: u32) -> bool {
+        match self {
+            Self::ByteLevel(fast) => fast.merges_make(id),
+            // There is no such rule.
+            Self::Sentence(_) => true,
         }
     }
 }

@@ -28,6 +28,7 @@ pub mod provenance;
 pub mod provenance_columns;
 pub mod realised;
 pub mod reencode;
+pub mod sentence;
 mod sources;
 pub mod split;
 mod surfaces;

@@ -14,7 +14,7 @@ use crate::ByteRange;
 use crate::byte_level;
 
 /// The marker that stands for a space in SentencePiece-like vocabularies.
-const SPACE_MARKER: char = '▁';
+pub(crate) const SPACE_MARKER: char = '▁';
 
 /// What a tokenizer puts in front of a text before it is split.
 #[derive(Debug, Default)]

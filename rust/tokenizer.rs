@@ -12,9 +12,9 @@ use tokenizers::{AddedToken, Model, ModelWrapper, NormalizedString, Normalizer};
 use crate::byte_level;
 use crate::compose::{self, Form};
 use crate::decode::{DecodeTrace, Decoder};
-use crate::engine::Proof;
+use crate::engine::{Proof, Proven};
 use crate::error::{Error, Result, guarded};
-use crate::fast::{Fast, selftest};
+use crate::fast::selftest;
 use crate::joining::{Bytes, Joining};
 use crate::sources::Prefixes;
 use crate::surfaces::Surfaces;
@@ -82,7 +82,7 @@ pub struct Tokenizer {
     /// The BPE without its whole-word rule, where it has one and no fast engine knows what the merges make.
     pure_merges: Option<ModelWrapper>,
     proof: Proof,
-    fast: Option<Box<Fast>>,
+    fast: Option<Proven>,
     changed: Vec<&'static str>,
 }
 
@@ -132,9 +132,9 @@ impl Tokenizer {
             reference,
         };
         tokenizer.distrust_joining(&ids);
-        match Fast::new(&tokenizer, json) {
+        match Proven::new(&tokenizer, json) {
             Ok(fast) => {
-                tokenizer.fast = Some(Box::new(fast));
+                tokenizer.fast = Some(fast);
                 tokenizer.proof = Proof::Proven;
                 tokenizer.test_fast();
             }
@@ -188,8 +188,8 @@ impl Tokenizer {
     }
 
     /// The fast engine, where it is proven.
-    pub(crate) fn fast(&self) -> Option<&Fast> {
-        self.fast.as_deref()
+    pub(crate) fn fast(&self) -> Option<&Proven> {
+        self.fast.as_ref()
     }
 
     /// Number of ids, added tokens included.
@@ -252,7 +252,7 @@ impl Tokenizer {
     }
 
     /// The string of an id that the decoder is given, `None` outside the vocabulary.
-    fn token(&self, id: u32) -> Option<&str> {
+    pub(crate) fn token(&self, id: u32) -> Option<&str> {
         std::str::from_utf8(self.tokens.get(id)?).ok()
     }
 

@@ -9,7 +9,7 @@
 mod added;
 mod build;
 mod cuts;
-mod file;
+pub(crate) mod file;
 mod local;
 mod normal;
 mod redo;

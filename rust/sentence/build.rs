@@ -1,0 +1,238 @@
+//! Making the engine of a tokenizer, or saying why there is none.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::Value;
+use tokenizers::models::bpe::BPE;
+use tokenizers::{Model, ModelWrapper};
+
+use super::Sentence;
+use super::kinds::{Crossings, Kind, Kinds, Letters};
+use super::shape::Shape;
+use super::trie::{Target, Trie};
+use crate::fast::file::{File, RawMerge};
+use crate::pairs::{Atoms, Merge, Pairs};
+use crate::sources::SPACE_MARKER;
+use crate::tokenizer::{Added, Tokenizer};
+
+/// More ids than this are no vocabulary.
+const MOST_IDS: u32 = 1 << 20;
+
+static SERIAL: AtomicU64 = AtomicU64::new(0);
+
+/// Why there is no fast engine, in words for a report.
+type Refusal = &'static str;
+
+impl Sentence {
+    /// The engine of `tokenizer`, which was read from `json`.
+    ///
+    /// # Errors
+    /// Why it is not proven for this tokenizer.
+    pub(crate) fn new(tokenizer: &Tokenizer, json: &[u8]) -> Result<Self, Refusal> {
+        let reference = tokenizer.reference();
+        let ModelWrapper::BPE(model) = reference.get_model() else {
+            return Err("its model is no BPE");
+        };
+        if model.continuing_subword_prefix.as_ref().is_some_and(|prefix| !prefix.is_empty())
+            || model.end_of_word_suffix.as_ref().is_some_and(|suffix| !suffix.is_empty())
+        {
+            return Err("its symbols depend on their place in the word");
+        }
+        if model.ignore_merges {
+            return Err("its model has whole words that no pre-tokenizer tells apart");
+        }
+        let section = |stage: Result<Value, serde_json::Error>| stage.unwrap_or_default();
+        let shape = Shape::recognise(
+            &section(serde_json::to_value(reference.get_normalizer())),
+            &section(serde_json::to_value(reference.get_pre_tokenizer())),
+            &section(serde_json::to_value(reference.get_decoder())),
+        );
+        let shape = shape.ok_or("its normalizer, pre-tokenizer and decoder are of no known family")?;
+        let count = tokenizer.outside();
+        if count > MOST_IDS {
+            return Err("its ids are too many or too far apart");
+        }
+        let file: File<'_> = serde_json::from_slice(json).map_err(|_| "its file is written in an unknown way")?;
+        let added = added(tokenizer)?;
+        let vocabulary = Vocabulary::new(tokenizer, model, shape, count)?;
+        let (pairs, crossings) = vocabulary.pairs(&file.model.merges.0)?;
+        let kinds = vocabulary.kinds(&added, &pairs);
+        Ok(Self {
+            serial: SERIAL.fetch_add(1, Ordering::Relaxed),
+            kinds,
+            crossings,
+            pairs,
+            surfaces: Arc::clone(tokenizer.surfaces()),
+            added,
+            letters: vocabulary.letters,
+            has_prefix: shape.has_prefix,
+        })
+    }
+}
+
+/// The texts that encoding turns into added tokens.
+fn added(tokenizer: &Tokenizer) -> Result<Trie, Refusal> {
+    if tokenizer.reference().get_encode_special_tokens() {
+        return Err("the texts of its special tokens are encoded as ordinary text");
+    }
+    let mut trie = Trie::new();
+    let mut seen = HashSet::new();
+    for (&id, added) in tokenizer.added_tokens() {
+        let content = added.token.content.as_str();
+        if content.contains(char::REPLACEMENT_CHARACTER) {
+            return Err("an added token holds a replacement character");
+        }
+        if content.is_empty() || !seen.insert(content) || tokenizer.reference().token_to_id(content) != Some(id) {
+            return Err("two of its added tokens have one text, or one has none");
+        }
+        if is_odd(added) {
+            // Wherever it is found, and in whichever spelling of spaces, this text is there.
+            trie.insert(content.replace(SPACE_MARKER, " ").as_bytes(), Target::Odd);
+        } else if !content.contains(SPACE_MARKER) {
+            trie.insert(content.as_bytes(), Target::Token(id));
+        }
+    }
+    Ok(trie)
+}
+
+/// Whether what stands beside it, or the normalizer, has a say in where it is found.
+fn is_odd(added: &Added) -> bool {
+    let token = &added.token;
+    token.lstrip || token.rstrip || token.single_word || token.normalized
+}
+
+/// What every id is.
+struct Vocabulary<'t> {
+    tokenizer: &'t Tokenizer,
+    model: &'t BPE,
+    count: u32,
+    letters: Letters,
+    /// Flags by id, as far as the file tells.
+    flags: Vec<u8>,
+    atoms: Atoms,
+}
+
+impl<'t> Vocabulary<'t> {
+    fn new(tokenizer: &'t Tokenizer, model: &'t BPE, shape: Shape, count: u32) -> Result<Self, Refusal> {
+        let byte_ids: Option<Vec<u32>> =
+            (0..=u8::MAX).map(|byte| model.token_to_id(&format!("<0x{byte:02X}>"))).collect();
+        if model.byte_fallback && !shape.joins_bytes {
+            return Err("its model spells characters in bytes that its decoder does not join");
+        }
+        let bytes = byte_ids.filter(|_| model.byte_fallback).and_then(|ids| <Box<[u32; 256]>>::try_from(ids).ok());
+        let mut flags = Vec::with_capacity(count as usize + 1);
+        let mut letters = Letters::new(bytes.clone());
+        let bytes: HashSet<u32> = bytes.iter().flat_map(|bytes| bytes.iter().copied()).collect();
+        let mut of_model = 0;
+        for id in 0..count {
+            let token = tokenizer.token(id);
+            let is_of_model = token.is_some_and(|token| model.token_to_id(token) == Some(id));
+            of_model += usize::from(is_of_model);
+            flags.push(flags_of(tokenizer, id, is_of_model, &bytes, shape)?);
+            if let Some(token) = token.filter(|_| is_of_model)
+                && let Some(c) = only_char(token)
+            {
+                letters.insert(c, id);
+            }
+        }
+        flags.push(Kind::ODD);
+        if of_model != model.get_vocab_size() {
+            return Err("two of its tokens have one id");
+        }
+        if letters.of(SPACE_MARKER).is_none() {
+            return Err("its model has no token for a space");
+        }
+        let mut atoms = Atoms::with_capacity(count as usize);
+        for (id, &flags) in (0..count).zip(&flags) {
+            if flags & Kind::BYTE != 0 {
+                atoms.push([id]);
+                continue;
+            }
+            let token = tokenizer.token(id).filter(|token| model.token_to_id(token) == Some(id)).unwrap_or_default();
+            // A space in a token's string is none that a text has.
+            let is_spelled = token.chars().all(|c| c != ' ' && letters.of(c).is_some());
+            atoms.push(token.chars().filter(|_| is_spelled).filter_map(|c| letters.of(c)));
+        }
+        Ok(Self { tokenizer, model, count, letters, flags, atoms })
+    }
+
+    fn pairs(&self, merges: &[RawMerge<'_>]) -> Result<(Pairs, Crossings), Refusal> {
+        const UNKNOWN: Refusal = "its merges are of no known kind";
+        let mut crossings = Crossings::new();
+        let mut list = Vec::with_capacity(merges.len());
+        let mut product = String::new();
+        for (left, right) in merges {
+            product.clear();
+            product.push_str(left);
+            product.push_str(right);
+            let id = |token: &str| self.model.token_to_id(token).ok_or(UNKNOWN);
+            let merge = Merge { left: id(left)?, right: id(right)?, product: id(&product)? };
+            if [merge.left, merge.right, merge.product].iter().any(|&id| self.flags[id as usize] & Kind::BYTE != 0) {
+                return Err("its merges mention tokens for bytes");
+            }
+            // What no text is spelled with comes up in no run.
+            if !self.atoms.of(merge.left).is_empty() && !self.atoms.of(merge.right).is_empty() {
+                crossings.insert(left, right);
+                list.push(merge);
+            }
+        }
+        let pairs = Pairs::new(self.atoms.clone(), &list).ok_or(UNKNOWN)?;
+        Ok((pairs, crossings))
+    }
+
+    fn kinds(&self, added: &Trie, pairs: &Pairs) -> Kinds {
+        let mut kinds = Kinds::with_capacity(self.flags.len());
+        for (id, &flags) in (0..self.count).zip(&self.flags) {
+            let bytes = self.tokenizer.surface(id).unwrap_or_default();
+            let text = std::str::from_utf8(bytes).unwrap_or_default();
+            if flags & (Kind::BYTE | Kind::ODD) != 0 {
+                kinds.push(flags, text, &[0; 4]);
+            } else if flags & Kind::HARD != 0 {
+                kinds.push(flags, text, &added.goes_on_with(bytes));
+            } else {
+                let begins = added.begins_in(bytes);
+                let alone = if pairs.is_self_canonical(id) { 0 } else { Kind::ALONE };
+                let broken = if begins.holds_one { Kind::BROKEN } else { 0 };
+                kinds.push(flags | alone | broken, text, &begins.goes_on_with);
+            }
+        }
+        kinds.push(Kind::ODD, "", &[0; 4]);
+        kinds
+    }
+}
+
+fn flags_of(
+    tokenizer: &Tokenizer,
+    id: u32,
+    is_of_model: bool,
+    bytes: &HashSet<u32>,
+    shape: Shape,
+) -> Result<u8, Refusal> {
+    let (Some(surface), Some(token)) = (tokenizer.surface(id), tokenizer.token(id)) else { return Ok(Kind::ODD) };
+    let is_byte = bytes.contains(&id);
+    let flags = match tokenizer.added(id) {
+        Some(_) if is_byte => return Err("a token for a byte is an added token"),
+        Some(added) if added.token.content != token => {
+            return Err("an added token decodes to another text than its own");
+        }
+        Some(added) if is_odd(added) => Kind::ADDED | Kind::ODD,
+        // Its text is found only where bytes spell the marker, and such rows are left to the reference.
+        Some(_) if token.contains(SPACE_MARKER) => Kind::ADDED | if is_of_model { 0 } else { Kind::ODD },
+        Some(_) if surface == token.as_bytes() => Kind::ADDED | Kind::HARD,
+        Some(_) => Kind::ADDED | Kind::ODD,
+        None if is_byte => Kind::BYTE,
+        None if !is_of_model => Kind::ODD,
+        None => 0,
+    };
+    // The decoder may read more strings as bytes than the encoder writes.
+    let may_be_read_as_byte = !is_byte && shape.joins_bytes && token.starts_with("<0x") && surface.len() == 1;
+    let is_odd = surface.is_empty() || tokenizer.is_unk(id) || may_be_read_as_byte;
+    Ok(if is_odd { flags | Kind::ODD } else { flags })
+}
+
+fn only_char(token: &str) -> Option<char> {
+    let mut chars = token.chars();
+    chars.next().filter(|_| chars.next().is_none())
+}

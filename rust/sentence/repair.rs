@@ -1,0 +1,96 @@
+//! The windows of a row that do not come back.
+
+use super::Sentence;
+use super::kinds::Kind;
+use super::scan::{NotProven, Scanned};
+use super::window::Redone;
+use crate::audit::CleanRuns;
+use crate::pairs::PairCache;
+
+impl Sentence {
+    /// The windows of `ids` that differ when they are encoded again, in order; between two of them is a token at least.
+    pub(super) fn redone(
+        &self,
+        ids: &[u32],
+        scanned: &mut Scanned,
+        cache: &mut PairCache,
+    ) -> Result<Vec<Redone>, NotProven> {
+        self.scan(ids, cache, scanned)?;
+        let mut all: Vec<Redone> = Vec::new();
+        let mut settled = 0;
+        let mut suspects = scanned.suspects.iter().peekable();
+        while let Some(suspect) = suspects.next() {
+            if suspect.settled <= settled {
+                continue;
+            }
+            let mut tokens = suspect.tokens.clone();
+            while let Some(next) = suspects.next_if(|next| next.tokens.start < tokens.end) {
+                tokens.end = tokens.end.max(next.tokens.end);
+            }
+            let mut redone = self.redo(ids, tokens, cache)?;
+            // Two that touch are one, for spans are told together that do. What is left of one that another reaches into is
+            // no longer what its edge was looked at for.
+            let differs = |redone: &Redone| redone.encoded.ids != ids[redone.tokens.clone()];
+            while let Some(last) = all.pop_if(|last| {
+                last.tokens.end > redone.tokens.start || last.tokens.end == redone.tokens.start && differs(&redone)
+            }) {
+                // As much again behind both, so that a window that grows by many others is not encoded once for each.
+                let start = last.tokens.start.min(redone.tokens.start);
+                let end = last.tokens.end.max(redone.tokens.end);
+                let tokens = start..(end + last.tokens.len()).min(ids.len());
+                redone = self.redo(ids, tokens, cache)?;
+            }
+            settled = redone.tokens.end;
+            if differs(&redone) {
+                all.push(redone);
+            }
+        }
+        Ok(all)
+    }
+
+    /// The runs between added tokens that come back equal when decoded and encoded by themselves, as
+    /// [`Tokenizer::clean_runs`](crate::tokenizer::Tokenizer) has them.
+    pub(super) fn clean_runs(
+        &self,
+        ids: &[u32],
+        redone: &[Redone],
+        cache: &mut PairCache,
+    ) -> Result<CleanRuns, NotProven> {
+        let is_added = |id: &u32| self.kinds.of(*id).has(Kind::ADDED);
+        if !self.added_come_back(ids, redone) {
+            return Ok(CleanRuns::default());
+        }
+        let mut runs = CleanRuns { all_clean: true, clean: Vec::new() };
+        let mut scanned = Scanned::default();
+        let mut windows = redone.iter().map(|window| &window.tokens).peekable();
+        let mut start = 0;
+        for run in ids.split(is_added) {
+            let end = start + run.len();
+            while windows.next_if(|window| window.end < start).is_some() {}
+            // Where nothing differs, a run is encoded as it is in the row, but for the space in front of it.
+            let is_as_in_row =
+                windows.peek().is_none_or(|window| window.start > end) && (start == 0 || !self.has_prefix);
+            if is_as_in_row || self.redone(run, &mut scanned, cache)?.is_empty() {
+                runs.clean.push(start..end);
+            } else {
+                runs.all_clean = false;
+            }
+            start = end + 1;
+        }
+        Ok(runs)
+    }
+
+    /// Whether the added tokens are the same before and after.
+    fn added_come_back(&self, ids: &[u32], redone: &[Redone]) -> bool {
+        let is_added = |id: &&u32| self.kinds.of(**id).has(Kind::ADDED);
+        let mut done = 0;
+        let mut reencoded: Vec<&[u32]> = Vec::with_capacity(2 * redone.len() + 1);
+        for window in redone {
+            reencoded.push(&ids[done..window.tokens.start]);
+            reencoded.push(&window.encoded.ids);
+            done = window.tokens.end;
+        }
+        reencoded.push(&ids[done..]);
+        ids.iter().filter(is_added).eq(reencoded.into_iter().flatten().filter(is_added))
+    }
+}
