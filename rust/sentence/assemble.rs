@@ -60,7 +60,7 @@ impl Tokenizer {
         let runs = if scanned.has_added { sentence.clean_runs(row.ids, &redone, cache)? } else { CleanRuns::default() };
         audit.artefact = runs.all_clean;
         let length = |tokens: Range<usize>| {
-            let bytes = row.ids[tokens.clone()].iter().map(|&id| sentence.bytes(id).len()).sum::<usize>();
+            let bytes = sentence.length(&row.ids[tokens.clone()]);
             // The decoder cuts off the space in front of the text; the token that has it is in a window or has it.
             let has_cut = tokens.start == 0 && !tokens.is_empty() && sentence.has_prefix;
             bytes - usize::from(has_cut && sentence.bytes(row.ids[0]).first() == Some(&b' '))

@@ -8,10 +8,10 @@ use serde_json::Value;
 use tokenizers::models::bpe::BPE;
 use tokenizers::{Model, ModelWrapper};
 
-use super::Sentence;
 use super::kinds::{Crossings, Kind, Kinds, Letters};
 use super::shape::Shape;
 use super::trie::{Target, Trie};
+use super::{LONG, Sentence};
 use crate::fast::file::{File, RawMerge};
 use crate::pairs::{Atoms, Merge, Pairs};
 use crate::sources::SPACE_MARKER;
@@ -59,7 +59,10 @@ impl Sentence {
         let vocabulary = Vocabulary::new(tokenizer, model, shape, count)?;
         let (pairs, crossings) = vocabulary.pairs(&file.model.merges.0)?;
         let kinds = vocabulary.kinds(&added, &pairs);
+        let length = |id| u8::try_from(tokenizer.surface(id).unwrap_or_default().len()).unwrap_or(LONG);
         Ok(Self {
+            has_spelled_added: tokenizer.added_tokens().keys().any(|&id| !kinds.of(id).is_hard()),
+            lengths: (0..=count).map(length).collect(),
             serial: SERIAL.fetch_add(1, Ordering::Relaxed),
             kinds,
             crossings,

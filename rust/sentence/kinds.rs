@@ -5,16 +5,10 @@ use std::collections::HashMap;
 use super::trie::{Bytes, has, set};
 use crate::sources::SPACE_MARKER;
 
-/// A token as the scan sees it.
+/// A token as the scan sees it: from the lowest byte on its flags, the classes of its first and its last character, and the
+/// number of the set of bytes that it has to be looked at in front of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Kind {
-    flags: u8,
-    /// Classes of the first and the last character.
-    first: u8,
-    last: u8,
-    /// Number of the set of bytes that it has to be looked at in front of.
-    look: u8,
-}
+pub(super) struct Kind(u32);
 
 impl Kind {
     /// A byte of a character that has no token.
@@ -32,16 +26,21 @@ impl Kind {
     /// It is an added token, whether its text is found or spelled by the model.
     pub(super) const ADDED: u8 = 1 << 6;
     /// What is put in front of a row.
-    pub(super) const START: Self = Self { flags: Self::HARD, first: 0, last: 0, look: 0 };
+    pub(super) const START: Self = Self(Self::HARD as u32);
 
-    #[inline]
-    pub(super) fn has(self, flag: u8) -> bool {
-        self.flags & flag != 0
+    fn new(flags: u8, first: u8, last: u8, look: u8) -> Self {
+        Self(u32::from_le_bytes([flags, first, last, look]))
     }
 
     #[inline]
-    pub(super) fn with_flags_of(self, other: Self) -> Self {
-        Self { flags: self.flags | other.flags, ..self }
+    pub(super) fn has(self, flag: u8) -> bool {
+        self.0 & u32::from(flag) != 0
+    }
+
+    /// What both have.
+    #[inline]
+    pub(super) fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
     }
 
     #[inline]
@@ -57,7 +56,22 @@ impl Kind {
     /// Whether a text, or what stands beside one, is told from the pair alone.
     #[inline]
     pub(super) fn is_plain_beside(self, other: Self) -> bool {
-        (self.flags | other.flags) & !Self::ADDED == 0
+        !self.or(other).has(!Self::ADDED)
+    }
+
+    #[inline]
+    fn first(self) -> u8 {
+        self.0.to_le_bytes()[1]
+    }
+
+    #[inline]
+    fn last(self) -> u8 {
+        self.0.to_le_bytes()[2]
+    }
+
+    #[inline]
+    fn look(self) -> u8 {
+        self.0.to_le_bytes()[3]
     }
 }
 
@@ -80,12 +94,8 @@ impl Kinds {
         let class = |c: Option<char>| c.map_or(0, class);
         let is_looked_at = look.iter().any(|&bits| bits != 0);
         let look = if is_looked_at { self.number(look) } else { 0 };
-        self.kinds.push(Kind {
-            flags: flags | if is_looked_at { Kind::LOOK } else { 0 },
-            first: class(text.chars().next()),
-            last: class(text.chars().next_back()),
-            look,
-        });
+        let flags = flags | if is_looked_at { Kind::LOOK } else { 0 };
+        self.kinds.push(Kind::new(flags, class(text.chars().next()), class(text.chars().next_back()), look));
     }
 
     /// The number of a set; where there are too many, that of one that holds more.
@@ -116,7 +126,7 @@ impl Kinds {
     /// Whether a token that is looked at may begin a text that goes on with `byte`.
     #[inline]
     pub(super) fn may_go_on(&self, kind: Kind, byte: u8) -> bool {
-        has(&self.looks[usize::from(kind.look)], byte)
+        has(&self.looks[usize::from(kind.look())], byte)
     }
 }
 
@@ -148,7 +158,7 @@ impl Crossings {
     /// Whether a merge may go across the edge between two tokens.
     #[inline]
     pub(super) fn may_cross(&self, left: Kind, right: Kind) -> bool {
-        has(&self.0[usize::from(left.last)], right.first)
+        has(&self.0[usize::from(left.last())], right.first())
     }
 }
 

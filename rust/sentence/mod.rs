@@ -40,7 +40,14 @@ pub struct Sentence {
     letters: Letters,
     /// The encoder puts the space marker in front of every segment, and the decoder cuts off a space in front of the text.
     has_prefix: bool,
+    /// There are added tokens whose texts are not found, but spelled by the model: those that hold the space marker.
+    has_spelled_added: bool,
+    /// Bytes of every token, or [`LONG`].
+    lengths: Box<[u8]>,
 }
+
+/// More bytes than are told in one.
+const LONG: u8 = u8::MAX;
 
 impl Sentence {
     /// Whether a token comes back when it is all of a segment.
@@ -52,6 +59,15 @@ impl Sentence {
     #[inline]
     fn bytes(&self, id: u32) -> &[u8] {
         self.surfaces.get(id).unwrap_or_default()
+    }
+
+    /// The bytes of tokens end to end.
+    fn length(&self, ids: &[u32]) -> usize {
+        let lengths = ids.iter().map(|&id| match self.lengths[id as usize] {
+            LONG => self.bytes(id).len(),
+            len => usize::from(len),
+        });
+        lengths.sum()
     }
 
     /// Whether two tokens stay beside each other inside a segment.

@@ -1,5 +1,7 @@
 //! The windows of a row that do not come back.
 
+use std::ops::Range;
+
 use super::Sentence;
 use super::kinds::Kind;
 use super::scan::{NotProven, Scanned};
@@ -56,33 +58,60 @@ impl Sentence {
         redone: &[Redone],
         cache: &mut PairCache,
     ) -> Result<CleanRuns, NotProven> {
-        let is_added = |id: &u32| self.kinds.of(*id).has(Kind::ADDED);
         if !self.added_come_back(ids, redone) {
             return Ok(CleanRuns::default());
         }
+        let is_added = |id: &u32| self.kinds.of(*id).has(Kind::ADDED);
+        // Where nothing differs, a run is encoded as it is in the row, but for a space in front of it: behind an added token
+        // whose text is found that would differ, behind another not.
+        let whole = 0..ids.len();
+        let is_told_by_windows = !self.has_prefix || !self.has_spelled_added;
+        let places = redone.iter().map(|window| &window.tokens).filter(|_| is_told_by_windows);
+        let places = places.chain((!is_told_by_windows).then_some(&whole));
         let mut runs = CleanRuns { all_clean: true, clean: Vec::new() };
         let mut scanned = Scanned::default();
-        let mut windows = redone.iter().map(|window| &window.tokens).peekable();
-        let mut start = 0;
-        for run in ids.split(is_added) {
-            let end = start + run.len();
-            while windows.next_if(|window| window.end < start).is_some() {}
-            // Where nothing differs, a run is encoded as it is in the row, but for the space in front of it.
-            let is_as_in_row =
-                windows.peek().is_none_or(|window| window.start > end) && (start == 0 || !self.has_prefix);
-            if is_as_in_row || self.redone(run, &mut scanned, cache)?.is_empty() {
-                runs.clean.push(start..end);
-            } else {
-                runs.all_clean = false;
+        let mut done = 0;
+        for place in places {
+            let before = ids.get(done..place.start).unwrap_or_default();
+            let mut start = before.iter().rposition(is_added).map_or(done, |at| done + at + 1);
+            while start <= place.end {
+                let end = ids[start..].iter().position(is_added).map_or(ids.len(), |at| start + at);
+                if self.is_clean_run(ids, start..end, redone, &mut scanned, cache)? {
+                    runs.clean.push(start..end);
+                } else {
+                    runs.all_clean = false;
+                }
+                start = end + 1;
+                done = start;
             }
-            start = end + 1;
         }
         Ok(runs)
+    }
+
+    /// Whether a run between added tokens comes back equal by itself.
+    fn is_clean_run(
+        &self,
+        ids: &[u32],
+        run: Range<usize>,
+        redone: &[Redone],
+        scanned: &mut Scanned,
+        cache: &mut PairCache,
+    ) -> Result<bool, NotProven> {
+        // What differs inside of it does so by itself, too: parts of what stays do.
+        let behind_start = redone.partition_point(|window| window.tokens.start <= run.start);
+        let differs_inside = redone.get(behind_start).is_some_and(|window| window.tokens.end <= run.end);
+        Ok(!differs_inside && self.redone(&ids[run], scanned, cache)?.is_empty())
     }
 
     /// Whether the added tokens are the same before and after.
     fn added_come_back(&self, ids: &[u32], redone: &[Redone]) -> bool {
         let is_added = |id: &&u32| self.kinds.of(**id).has(Kind::ADDED);
+        let come_back = |window: &Redone| {
+            ids[window.tokens.clone()].iter().filter(is_added).eq(window.encoded.ids.iter().filter(is_added))
+        };
+        if redone.iter().all(come_back) {
+            return true;
+        }
         let mut done = 0;
         let mut reencoded: Vec<&[u32]> = Vec::with_capacity(2 * redone.len() + 1);
         for window in redone {

@@ -61,7 +61,7 @@ impl Sentence {
             let mut open = 0u64;
             for (place, &id) in block_ids.iter().enumerate() {
                 let kind = kinds[id as usize];
-                all_flags = all_flags.with_flags_of(kind);
+                all_flags = all_flags.or(kind);
                 let is_open = !kind.is_plain_beside(before) | self.crossings.may_cross(before, kind);
                 open |= u64::from(is_open) << place;
                 before = kind;

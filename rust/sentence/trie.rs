@@ -67,14 +67,13 @@ impl Trie {
     /// The longest text that `rest` begins with.
     #[inline]
     pub(super) fn find(&self, rest: &[u8]) -> Option<Found> {
-        let first = *rest.first()?;
-        if !has(&self.first, first) { None } else { self.walk(rest).0 }
+        self.walk(rest).0
     }
 
     /// What a token with these bytes can begin.
     pub(super) fn begins_in(&self, bytes: &[u8]) -> Begins {
         let mut begins = Begins { holds_one: false, goes_on_with: [0; 4] };
-        for at in (0..bytes.len()).filter(|&at| has(&self.first, bytes[at])) {
+        for at in 0..bytes.len() {
             let (found, goes_on_with) = self.walk(&bytes[at..]);
             begins.holds_one |= found.is_some();
             begins.goes_on_with.iter_mut().zip(goes_on_with).for_each(|(all, more)| *all |= more);
@@ -88,7 +87,12 @@ impl Trie {
     }
 
     /// The longest text at the front of `rest`, and where `rest` ends inside a text what that goes on with.
-    fn walk(&self, rest: &[u8]) -> (Option<Found>, Bytes) {
+    #[inline]
+    pub(super) fn walk(&self, rest: &[u8]) -> (Option<Found>, Bytes) {
+        if rest.first().is_some_and(|&first| has(&self.first, first)) { self.walk_on(rest) } else { (None, [0; 4]) }
+    }
+
+    fn walk_on(&self, rest: &[u8]) -> (Option<Found>, Bytes) {
         let mut node = ROOT;
         let mut found = None;
         for (at, &byte) in rest.iter().enumerate() {

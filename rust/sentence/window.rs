@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::Sentence;
 use super::kinds::Kind;
 use super::scan::NotProven;
-use super::trie::Target;
+use super::trie::{Target, has};
 use crate::decode::DecodeTrace;
 use crate::pairs::PairCache;
 use crate::reencode::{EncodeTrace, PreToken};
@@ -80,18 +80,16 @@ impl Sentence {
         let begins = before.is_none_or(is_hard);
         let ends = behind.is_none_or(is_hard);
 
-        // The text goes on behind the window as far as the text of an added token may reach.
-        let mut bytes = text.as_bytes().to_vec();
-        for &id in &ids[tokens.end..] {
-            if bytes.len() >= text.len() + self.added.longest() {
-                break;
-            }
-            bytes.extend_from_slice(self.bytes(id));
-        }
         let mut segment = 0;
         let mut at = 0;
         while at < text.len() {
-            let Some(found) = self.added.find(&bytes[at..]) else {
+            let (mut found, goes_on_with) = self.added.walk(&text.as_bytes()[at..]);
+            if let Some(&byte) = behind.and_then(|&id| self.bytes(id).first())
+                && has(&goes_on_with, byte)
+            {
+                found = self.added.find(&self.text_from(text.as_bytes()[at..].to_vec(), &ids[tokens.end..]));
+            }
+            let Some(found) = found else {
                 at += 1;
                 continue;
             };
@@ -136,6 +134,18 @@ impl Sentence {
             }
         }
         Ok(Redone { tokens: tokens.clone(), decoded, encoded: trace })
+    }
+
+    /// `text` and what follows it, as far as the text of an added token may reach.
+    fn text_from(&self, mut text: Vec<u8>, ids: &[u32]) -> Vec<u8> {
+        let len = text.len() + self.added.longest();
+        for &id in ids {
+            if text.len() >= len {
+                break;
+            }
+            text.extend_from_slice(self.bytes(id));
+        }
+        text
     }
 
     fn is_added_pre_token(&self, trace: &EncodeTrace, pre_token: &PreToken) -> bool {
