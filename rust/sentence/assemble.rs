@@ -48,7 +48,8 @@ impl Tokenizer {
         scanned: &mut Scanned,
         cache: &mut PairCache,
     ) -> Result<RowAudit, NotProven> {
-        let redone = sentence.redone(row.ids, scanned, cache)?;
+        let mut redone = sentence.redone(row.ids, scanned, cache)?;
+        sentence.reach_first_difference(row.ids, &mut redone, cache)?;
         let mut audit = RowAudit { engine: Answered::Fast, located: true, ..RowAudit::default() };
         if let Some(owners) = row.owners.or(row.mask) {
             let windows = redone.iter().map(|window| &window.tokens);

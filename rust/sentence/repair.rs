@@ -6,6 +6,7 @@ use super::Sentence;
 use super::kinds::Kind;
 use super::scan::{NotProven, Scanned};
 use super::window::Redone;
+use crate::align;
 use crate::audit::CleanRuns;
 use crate::pairs::PairCache;
 
@@ -48,6 +49,42 @@ impl Sentence {
             }
         }
         Ok(all)
+    }
+
+    /// Let the first difference of the row lie in its first window.
+    ///
+    /// It does not where the window is followed by more of what its one side has more of, a space without bytes of its own.
+    pub(super) fn reach_first_difference(
+        &self,
+        ids: &[u32],
+        redone: &mut Vec<Redone>,
+        cache: &mut PairCache,
+    ) -> Result<(), NotProven> {
+        while let Some(first) = redone.first() {
+            let Range { start, end } = first.tokens;
+            let shorter = first.encoded.ids.len().min(first.tokens.len());
+            if end == ids.len() || align::common_prefix(&ids[start..end], &first.encoded.ids) < shorter {
+                break;
+            }
+            let pairs = ids[start..].iter().zip(reencoded(&ids[start..], start, redone));
+            let common = pairs.take_while(|(sampled, reencoded)| *sampled == *reencoded).count();
+            if common <= shorter {
+                break;
+            }
+            let tokens = start..(start + common + 2).min(ids.len());
+            // What it reaches, it takes in: windows stay apart.
+            let mut wide = self.redo(ids, tokens, cache)?;
+            let reached = |tokens: &Range<usize>| redone.partition_point(|window| window.tokens.start <= tokens.end);
+            let mut covered = reached(&wide.tokens);
+            while let Some(window) = covered.checked_sub(1).map(|last| &redone[last])
+                && window.tokens.end > wide.tokens.end
+            {
+                wide = self.redo(ids, wide.tokens.start..window.tokens.end, cache)?;
+                covered = reached(&wide.tokens);
+            }
+            redone.splice(..covered, [wide]);
+        }
+        Ok(())
     }
 
     /// The runs between added tokens that come back equal when decoded and encoded by themselves, as
@@ -112,14 +149,16 @@ impl Sentence {
         if redone.iter().all(come_back) {
             return true;
         }
-        let mut done = 0;
-        let mut reencoded: Vec<&[u32]> = Vec::with_capacity(2 * redone.len() + 1);
-        for window in redone {
-            reencoded.push(&ids[done..window.tokens.start]);
-            reencoded.push(&window.encoded.ids);
-            done = window.tokens.end;
-        }
-        reencoded.push(&ids[done..]);
-        ids.iter().filter(is_added).eq(reencoded.into_iter().flatten().filter(is_added))
+        ids.iter().filter(is_added).eq(reencoded(ids, 0, redone).filter(is_added))
     }
+}
+
+/// What encoding gives instead of `ids`, which begin at `start` of their row; so do the windows, or behind it.
+fn reencoded<'r>(ids: &'r [u32], start: usize, redone: &'r [Redone]) -> impl Iterator<Item = &'r u32> {
+    let ends = std::iter::once(start).chain(redone.iter().map(|window| window.tokens.end));
+    let last = redone.last().map_or(start, |window| window.tokens.end);
+    let windows = ends.zip(redone).flat_map(move |(done, window)| {
+        ids[done - start..window.tokens.start - start].iter().chain(&window.encoded.ids)
+    });
+    windows.chain(&ids[last - start..])
 }
