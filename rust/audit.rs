@@ -129,7 +129,7 @@ impl Tokenizer {
     }
 
     /// The fast engine's answer, `None` where only the reference may judge the row.
-    fn audit_proven(&self, proven: &Proven, row: &Row<'_>) -> Option<RowAudit> {
+    pub(crate) fn audit_proven(&self, proven: &Proven, row: &Row<'_>) -> Option<RowAudit> {
         match proven {
             Proven::ByteLevel(fast) => self.audit_fast(fast, row),
             Proven::Sentence(sentence) => self.audit_sentence(sentence, row),

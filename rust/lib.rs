@@ -28,6 +28,7 @@ pub mod provenance;
 pub mod provenance_columns;
 pub mod realised;
 pub mod reencode;
+mod selftest;
 pub mod sentence;
 mod sources;
 pub mod split;

@@ -14,8 +14,8 @@ use crate::compose::{self, Form};
 use crate::decode::{DecodeTrace, Decoder};
 use crate::engine::{Proof, Proven};
 use crate::error::{Error, Result, guarded};
-use crate::fast::selftest;
 use crate::joining::{Bytes, Joining};
+use crate::selftest;
 use crate::sources::Prefixes;
 use crate::surfaces::Surfaces;
 

@@ -16,7 +16,6 @@ mod redo;
 mod repair;
 mod scan;
 mod scratch;
-pub(crate) mod selftest;
 #[cfg(test)]
 mod tests;
 mod texts;

@@ -105,7 +105,7 @@ impl Sentence {
         let is_told_by_windows = !self.has_prefix || !self.has_spelled_added;
         let places = redone.iter().map(|window| &window.tokens).filter(|_| is_told_by_windows);
         let places = places.chain((!is_told_by_windows).then_some(&whole));
-        let mut runs = CleanRuns { all_clean: true, clean: Vec::new() };
+        let mut runs = CleanRuns { all_clean: true, ..CleanRuns::default() };
         let mut scanned = Scanned::default();
         let mut done = 0;
         for place in places {

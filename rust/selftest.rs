@@ -4,8 +4,7 @@
 //! is found out here, before it answers anything.
 
 use crate::audit::{PipelineOptions, Row, RowAudit};
-use crate::engine::Engine;
-use crate::fast::Fast;
+use crate::engine::{Engine, Proven};
 use crate::tokenizer::Tokenizer;
 
 const ROWS: u32 = 2_000;
@@ -24,14 +23,14 @@ const TEXTS: [&str; 6] = [
 ];
 
 /// Where the engines differ first, in words; `None` if nowhere.
-pub(crate) fn difference(tokenizer: &Tokenizer, fast: &Fast) -> Option<String> {
+pub(crate) fn difference(tokenizer: &Tokenizer, proven: &Proven) -> Option<String> {
     let rows = Rows::new(tokenizer);
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
     for _ in 0..ROWS {
         let ids = rows.draw(&mut random);
         let mask: Vec<u8> = ids.iter().map(|_| u8::from(random.below(2) == 1)).collect();
         let row = Row { ids: &ids, mask: Some(&mask), ..Row::default() };
-        let Some(found) = tokenizer.audit_fast(fast, &row) else { continue };
+        let Some(found) = tokenizer.audit_proven(proven, &row) else { continue };
         let expected = tokenizer.audit(&row, PipelineOptions::default(), Engine::Reference).ok()?;
         if (RowAudit { engine: expected.engine, encoded_bytes: expected.encoded_bytes, ..found }) != expected {
             return Some(format!("it failed its self-test on the ids {ids:?}"));
