@@ -291,7 +291,7 @@ pub(crate) struct CleanRuns {
     /// Those that do.
     pub(crate) clean: Vec<std::ops::Range<usize>>,
     /// Bytes of text that were encoded to know.
-    encoded_bytes: usize,
+    pub(crate) encoded_bytes: usize,
 }
 
 fn positions(ids: &[u32], mut holds: impl FnMut(u32) -> bool) -> Vec<usize> {

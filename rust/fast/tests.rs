@@ -18,7 +18,7 @@ use unicode_normalization_alignments::char::canonical_combining_class;
 use super::Fast;
 use crate::audit::{PipelineOptions, Row, RowAudit};
 use crate::byte_level;
-use crate::engine::{Engine, Proof};
+use crate::engine::{Engine, Proof, Proven};
 use crate::machine::tests::{Family, Sequential};
 use crate::split::tests::section;
 use crate::tokenizer::{LoadOptions, Tokenizer};
@@ -184,7 +184,8 @@ impl Judges {
     }
 
     fn fast(&self) -> &Fast {
-        self.tokenizer.fast().unwrap()
+        let Some(Proven::ByteLevel(fast)) = self.tokenizer.fast() else { panic!("every family has its engine") };
+        fast
     }
 
     fn bytes(&self, ids: &[u32]) -> Vec<u8> {

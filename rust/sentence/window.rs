@@ -116,7 +116,7 @@ impl Sentence {
             let first_is_added = trace.pre_tokens.first().is_some_and(|first| self.is_added_pre_token(&trace, first));
             let stays = match trace.ids.first() {
                 Some(&first) if !first_is_added => self.stay(before, first, cache),
-                _ => !self.kinds.of(before).has(Kind::ALONE) && !(tokens.start == 1 && self.is_cut_off(before)),
+                _ => !(self.kinds.of(before).has(Kind::ALONE) || tokens.start == 1 && self.is_cut_off(before)),
             };
             if !stays {
                 return Err(Stop::Before);
