@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sentencepiece import (
     SentencePieceNormalizer,
@@ -214,6 +214,7 @@ def test_garbage_is_named(tmp_path: Path, data: bytes) -> None:
     assert str(caught.value).isprintable()
 
 
+@example(cut=1, flipped=20, bit=7).via("a control piece that is no UTF-8")
 @given(cut=st.integers(0, 2000), flipped=st.integers(0, 2000), bit=st.integers(0, 7))
 def test_broken_models_are_errors(tmp_path_factory: pytest.TempPathFactory, cut: int, flipped: int, bit: int) -> None:
     data = bytearray(model("bpe"))

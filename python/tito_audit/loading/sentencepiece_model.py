@@ -98,6 +98,9 @@ def _opened(data: bytes, name: str) -> tuple[Any, Any]:
         ) from error
     if not len(proto.pieces):
         raise TokenizerError(f"{name}: a SentencePiece model without pieces")
+    broken = next((id_ for id_, piece in enumerate(proto.pieces) if not isinstance(piece.piece, str)), None)
+    if broken is not None:  # protobuf hands over what is no UTF-8 as bytes
+        raise TokenizerError(f"{name}: piece {broken} is no UTF-8 text: the file is damaged, get it again")
     return proto, processor
 
 
