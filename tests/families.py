@@ -73,6 +73,9 @@ PRE_TOKENIZERS: dict[str, Spec | None] = {
 ADDED = ("<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "<|a|>", "[INST]")
 """Of one family in two; none can overlap another."""
 
+OVERLAPPING = ("<|DSML|", "|x<|", "xp", "pq", "qr-1-1", "-1 <|", "1\n\n", "é-", "'s-")
+"""Of the others; each shares bytes with another one in some text."""
+
 
 @cache
 def _merges() -> tuple[dict[str, int], list[list[str]]]:
@@ -106,6 +109,10 @@ def _specs() -> Iterator[tuple[str, Spec]]:
         tokenizer.decoder = decoders.ByteLevel()
         if nfc != whole_words:
             tokenizer.add_special_tokens([AddedToken(content, special=True, normalized=False) for content in ADDED])
+        else:
+            # The reference looks for those that are normalized last, whatever stands first in the text.
+            added = [AddedToken(content, normalized=not nfc and at % 2 == 1) for at, content in enumerate(OVERLAPPING)]
+            tokenizer.add_tokens(added)
         yield name, json.loads(tokenizer.to_str())
 
 

@@ -24,21 +24,25 @@ impl AddedTexts {
         (!texts.windows(2).any(is_prefix)).then_some(Self { texts, first_bytes, longest })
     }
 
-    /// Those that another one, which begins earlier, can take the front of, or all.
-    pub(crate) fn overlapped(&self) -> HashSet<&[u8]> {
-        let mut overlapped = HashSet::new();
+    /// Those that share bytes with another one in some text: which of the two is found there is told by what else is
+    /// there, and by the order in which the reference looks for them.
+    pub(crate) fn overlapping(&self) -> HashSet<&[u8]> {
+        let mut overlapping: HashSet<&[u8]> = HashSet::new();
         for earlier in &self.texts {
             for rest in
                 (1..earlier.len()).map(|at| &earlier[at..]).filter(|rest| self.first_bytes[usize::from(rest[0])])
             {
                 // Texts in order: those that `rest` begins stand together, and the one that begins it before them.
                 let next = self.texts.partition_point(|text| **text < *rest);
-                overlapped
-                    .extend(self.texts[next..].iter().take_while(|text| text.starts_with(rest)).map(|text| &**text));
-                overlapped.extend(self.texts[..next].last().filter(|text| rest.starts_with(text)).map(|text| &**text));
+                let begun = self.texts[next..].iter().take_while(|text| text.starts_with(rest));
+                let begins = self.texts[..next].last().filter(|text| rest.starts_with(text));
+                for later in begun.chain(begins) {
+                    overlapping.insert(earlier);
+                    overlapping.insert(later);
+                }
             }
         }
-        overlapped
+        overlapping
     }
 
     /// Whether an added token may begin in `text`: whole, or as far as the text goes.
@@ -56,15 +60,16 @@ impl AddedTexts {
         }
     }
 
-    /// The end of the first added token in `text` that begins before `limit`.
-    pub(crate) fn find(&self, text: &[u8], limit: usize) -> Option<usize> {
-        (0..limit.min(text.len())).find_map(|at| {
+    /// The farthest end of the added tokens in `text` that begin before `limit`.
+    pub(crate) fn reach(&self, text: &[u8], limit: usize) -> Option<usize> {
+        let end = |at: usize| {
             let rest = &text[at..];
             let next =
                 self.first_bytes[usize::from(rest[0])].then(|| self.texts.partition_point(|text| **text <= *rest))?;
             let found = self.texts[..next].last().filter(|found| rest.starts_with(found))?;
             Some(at + found.len())
-        })
+        };
+        (0..limit.min(text.len())).filter_map(end).max()
     }
 
     /// Length of the longest text.

@@ -186,12 +186,12 @@ fn kinds(
     count: u32,
 ) -> Option<Kinds> {
     let mut kinds = Builder::new(states, count as usize);
-    let overlapped = added.overlapped();
+    let overlapping = added.overlapping();
     for id in 0..count {
         let bytes = texts.bytes(id);
         if tokenizer.added(id).is_some() {
-            // Where another one can begin before it, the texts around it have to be looked at.
-            if !overlapped.contains(bytes) {
+            // Where it can share bytes with another one, the texts around it have to be looked at.
+            if !overlapping.contains(bytes) {
                 kinds.set_border(id);
             }
         } else if let Ok(text) = std::str::from_utf8(bytes)

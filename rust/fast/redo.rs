@@ -120,7 +120,7 @@ impl Tokenizer {
         if redone.encoded.ids == ids {
             return Outcome::Same;
         }
-        // An added token that another one can reach into: whether the row is an artefact is not told by windows.
+        // An added token that can share bytes with another one: whether the row is an artefact is not told by windows.
         if ids.iter().any(|&id| self.added(id).is_some()) { Outcome::NotProven } else { Outcome::Differs }
     }
 }

@@ -38,7 +38,7 @@ impl Fast {
         Window { tokens, holds_added }
     }
 
-    /// The token in which the first text of an added token ends that begins in token `at`.
+    /// The last token that the texts of added tokens reach into that begin in token `at`.
     pub(crate) fn added_from(&self, ids: &[u32], at: usize) -> Option<usize> {
         let own = self.texts.bytes(ids[at]).len();
         let mut text = Vec::new();
@@ -50,7 +50,7 @@ impl Fast {
                 break;
             }
         }
-        let end = self.added.find(&text, own)?;
+        let end = self.added.reach(&text, own)?;
         Some(at + ends.partition_point(|&token_end| token_end < end))
     }
 
