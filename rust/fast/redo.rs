@@ -4,7 +4,7 @@ use crate::decode::DecodeTrace;
 use crate::fast::Fast;
 use crate::fast::scratch::{Buffers, Redone, Scratch};
 use crate::fast::window::Window;
-use crate::machine::{BORDER, Edge};
+use crate::machine::{BORDER, Edge, Passage, START};
 use crate::pairs::PairCache;
 use crate::tokenizer::Tokenizer;
 
@@ -36,6 +36,9 @@ impl Tokenizer {
                 windows.give_up();
             }
             looked = window.tokens.end;
+            if !suspect.bad_pair && !window.holds_added && fast.passes(&ids[window.tokens.clone()], cache) {
+                continue;
+            }
             match self.redo(fast, ids, &window, suspect.bad_pair, windows.next(), cache, buffers) {
                 Outcome::Same => {}
                 Outcome::Differs => windows.keep(),
@@ -138,6 +141,20 @@ impl Fast {
             buffers.ends.push(buffers.text.len());
         }
         is_whole
+    }
+
+    /// Whether the tokens of a window pass as they are, without a look at their text: state by state, which knows more than
+    /// the table over pairs of kinds.
+    fn passes(&self, ids: &[u32], cache: &mut PairCache) -> bool {
+        let mut state = START;
+        for (at, &id) in ids.iter().enumerate() {
+            match self.kinds.passage(self.kinds.of(id), state) {
+                Passage::Boundary(next) => state = next,
+                Passage::Pair(next) if at > 0 && self.stay(ids[at - 1], id, cache) => state = next,
+                Passage::Pair(_) | Passage::Unknown => return false,
+            }
+        }
+        self.kinds.may_end(state) && self.kinds.stay_apart(ids)
     }
 
     /// Whether the normalizer leaves the text of these tokens as it is.

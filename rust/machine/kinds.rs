@@ -80,8 +80,10 @@ pub struct Kinds {
     /// 0 where a pre-token surely ends, else 1.
     open: Box<Table<u8>>,
     traits: Vec<Traits>,
-    /// By kind: whether such a token can stand where a text begins.
-    begins: Vec<bool>,
+    /// By kind and state: what such a token does to it.
+    passages: Vec<Option<Column>>,
+    /// By state: whether the text may end there.
+    may_end: Vec<bool>,
 }
 
 /// Assigns kinds token by token.
@@ -143,10 +145,9 @@ impl<'s> Builder<'s> {
             }
         }
         let traits = kinds.iter().map(|kind| kind.map_or_else(Traits::default, |(_, traits)| traits)).collect();
-        let start = usize::from(START);
-        let begins =
-            kinds.iter().map(|kind| kind.is_some_and(|(column, _)| column[start] != Passage::Unknown)).collect();
-        Kinds { of_token: self.of_token, edges, plain_edges, open, traits, begins }
+        let passages = kinds.iter().map(|kind| kind.map(|(column, _)| column.clone())).collect();
+        let may_end = (0..=u8::MAX).take(states.count()).map(|state| states.may_end(state)).collect();
+        Kinds { of_token: self.of_token, edges, plain_edges, open, traits, passages, may_end }
     }
 }
 
@@ -242,7 +243,18 @@ impl Kinds {
 
     /// Whether a token of this kind can stand where a text begins.
     pub fn begins(&self, kind: u8) -> bool {
-        self.begins[usize::from(kind)]
+        self.passage(kind, START) != Passage::Unknown
+    }
+
+    /// What a token of a kind does to a state.
+    #[inline]
+    pub fn passage(&self, kind: u8, state: u8) -> Passage {
+        self.passages[usize::from(kind)].as_ref().map_or(Passage::Unknown, |column| column[usize::from(state)])
+    }
+
+    /// Whether a text may end in a state.
+    pub fn may_end(&self, state: u8) -> bool {
+        self.may_end[usize::from(state)]
     }
 
     /// What is known about an edge at which no added token begins.

@@ -15,8 +15,9 @@ mod sync;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use columns::Passage;
 pub use kinds::{BORDER, Builder, Edge, Kinds, OPAQUE, Start, Traits};
-pub use states::States;
+pub use states::{START, States};
 pub use sync::{CONTEXT, Sync};
 
 /// What the rest of a text can look like, as far as boundaries in front of it depend on it: all texts of up to this many
