@@ -5,13 +5,12 @@ use std::ops::Range;
 
 use super::Sentence;
 use super::scan::{NotProven, Scanned};
-use super::window::Redone;
+use super::window::{Redone, Work};
 use crate::ByteRange;
 use crate::align::{self, Side};
 use crate::audit::{CleanRuns, Finding, Row, RowAudit, flags};
 use crate::cause::Drift;
 use crate::engine::Answered;
-use crate::pairs::PairCache;
 use crate::provenance;
 use crate::tokenizer::Tokenizer;
 
@@ -19,7 +18,7 @@ use crate::tokenizer::Tokenizer;
 struct Scratch {
     /// The engine that the cache is about.
     engine: u64,
-    cache: PairCache,
+    work: Work,
     scanned: Scanned,
 }
 
@@ -31,13 +30,14 @@ impl Tokenizer {
     /// Judge one row by the fast engine; `None` where only the reference may.
     pub(crate) fn audit_sentence(&self, sentence: &Sentence, row: &Row<'_>) -> Option<RowAudit> {
         SCRATCH.with_borrow_mut(|scratch| {
-            let fresh = || Scratch { engine: sentence.serial, cache: PairCache::new(), scanned: Scanned::default() };
-            let Scratch { engine, cache, scanned } = &mut **scratch.get_or_insert_with(|| Box::new(fresh()));
+            let fresh = || Scratch { engine: sentence.serial, work: Work::default(), scanned: Scanned::default() };
+            let Scratch { engine, work, scanned } = &mut **scratch.get_or_insert_with(|| Box::new(fresh()));
             if *engine != sentence.serial {
-                cache.clear();
+                work.cache.clear();
                 *engine = sentence.serial;
             }
-            self.judged(sentence, row, scanned, cache).ok()
+            work.encoded = 0;
+            self.judged(sentence, row, scanned, work).ok()
         })
     }
 
@@ -46,19 +46,20 @@ impl Tokenizer {
         sentence: &Sentence,
         row: &Row<'_>,
         scanned: &mut Scanned,
-        cache: &mut PairCache,
+        work: &mut Work,
     ) -> Result<RowAudit, NotProven> {
-        let mut redone = sentence.redone(row.ids, scanned, cache)?;
-        sentence.reach_first_difference(row.ids, &mut redone, cache)?;
+        let mut redone = sentence.redone(row.ids, scanned, work)?;
+        sentence.reach_first_difference(row.ids, &mut redone, work)?;
         let mut audit = RowAudit { engine: Answered::Fast, located: true, ..RowAudit::default() };
         if let Some(owners) = row.owners.or(row.mask) {
             let windows = redone.iter().map(|window| &window.tokens);
             audit.shared_characters = sentence.shared_in_byte_runs(row.ids, owners, &scanned.byte_runs, windows);
         }
         if redone.is_empty() {
+            audit.encoded_bytes = work.encoded;
             return Ok(audit);
         }
-        let runs = if scanned.has_added { sentence.clean_runs(row.ids, &redone, cache)? } else { CleanRuns::default() };
+        let runs = if scanned.has_added { sentence.clean_runs(row.ids, &redone, work)? } else { CleanRuns::default() };
         audit.artefact = runs.all_clean;
         let length = |tokens: Range<usize>| {
             let bytes = sentence.length(&row.ids[tokens.clone()]);
@@ -87,6 +88,7 @@ impl Tokenizer {
             done = window.tokens.end;
         }
         audit.reencoded.extend_from_slice(&row.ids[done..]);
+        audit.encoded_bytes = work.encoded;
         audit.first_diff = audit.findings.first().map(|finding| finding.span.sampled.start);
         Ok(audit)
     }

@@ -77,7 +77,7 @@ impl Kind {
 
 /// The kinds of all tokens.
 pub(super) struct Kinds {
-    all: Vec<Kind>,
+    ids: Vec<Kind>,
     /// Sets of bytes, each once.
     looks: Vec<Bytes>,
     numbers: HashMap<Bytes, u8>,
@@ -86,7 +86,7 @@ pub(super) struct Kinds {
 impl Kinds {
     /// No token yet.
     pub(super) fn with_capacity(ids: usize) -> Self {
-        Self { all: Vec::with_capacity(ids), looks: Vec::new(), numbers: HashMap::new() }
+        Self { ids: Vec::with_capacity(ids), looks: Vec::new(), numbers: HashMap::new() }
     }
 
     /// Add the next id: its flags, its text, and the bytes in front of which it has to be looked at.
@@ -95,7 +95,7 @@ impl Kinds {
         let is_looked_at = look.iter().any(|&bits| bits != 0);
         let look = if is_looked_at { self.number(look) } else { 0 };
         let flags = flags | if is_looked_at { Kind::LOOK } else { 0 };
-        self.all.push(Kind::new(flags, class(text.chars().next()), class(text.chars().next_back()), look));
+        self.ids.push(Kind::new(flags, class(text.chars().next()), class(text.chars().next_back()), look));
     }
 
     /// The number of a set; where there are too many, that of one that holds more.
@@ -114,13 +114,13 @@ impl Kinds {
     /// Of an id of the vocabulary, or the one that stands for all others.
     #[inline]
     pub(super) fn of(&self, id: u32) -> Kind {
-        self.all[id as usize]
+        self.ids[id as usize]
     }
 
     /// The kinds by id.
     #[inline]
     pub(super) fn by_id(&self) -> &[Kind] {
-        &self.all
+        &self.ids
     }
 
     /// Whether a token that is looked at may begin a text that goes on with `byte`.

@@ -5,20 +5,14 @@ use std::ops::Range;
 use super::Sentence;
 use super::kinds::Kind;
 use super::scan::{NotProven, Scanned};
-use super::window::Redone;
+use super::window::{Redone, Work};
 use crate::align;
 use crate::audit::CleanRuns;
-use crate::pairs::PairCache;
 
 impl Sentence {
     /// The windows of `ids` that differ when they are encoded again, in order; between two of them is a token at least.
-    pub(super) fn redone(
-        &self,
-        ids: &[u32],
-        scanned: &mut Scanned,
-        cache: &mut PairCache,
-    ) -> Result<Vec<Redone>, NotProven> {
-        self.scan(ids, cache, scanned)?;
+    pub(super) fn redone(&self, ids: &[u32], scanned: &mut Scanned, work: &mut Work) -> Result<Vec<Redone>, NotProven> {
+        self.scan(ids, &mut work.cache, scanned)?;
         let mut all: Vec<Redone> = Vec::new();
         let mut settled = 0;
         let mut suspects = scanned.suspects.iter().peekable();
@@ -30,7 +24,7 @@ impl Sentence {
             while let Some(next) = suspects.next_if(|next| next.tokens.start < tokens.end) {
                 tokens.end = tokens.end.max(next.tokens.end);
             }
-            let mut redone = self.redo(ids, tokens, cache)?;
+            let mut redone = self.redo(ids, tokens, work)?;
             // Two that touch are one, for spans are told together that do. What is left of one that another reaches into is
             // no longer what its edge was looked at for.
             let differs = |redone: &Redone| redone.encoded.ids != ids[redone.tokens.clone()];
@@ -41,7 +35,7 @@ impl Sentence {
                 let start = last.tokens.start.min(redone.tokens.start);
                 let end = last.tokens.end.max(redone.tokens.end);
                 let tokens = start..(end + last.tokens.len()).min(ids.len());
-                redone = self.redo(ids, tokens, cache)?;
+                redone = self.redo(ids, tokens, work)?;
             }
             settled = redone.tokens.end;
             if differs(&redone) {
@@ -58,7 +52,7 @@ impl Sentence {
         &self,
         ids: &[u32],
         redone: &mut Vec<Redone>,
-        cache: &mut PairCache,
+        work: &mut Work,
     ) -> Result<(), NotProven> {
         while let Some(first) = redone.first() {
             let Range { start, end } = first.tokens;
@@ -73,13 +67,13 @@ impl Sentence {
             }
             let tokens = start..(start + common + 2).min(ids.len());
             // What it reaches, it takes in: windows stay apart.
-            let mut wide = self.redo(ids, tokens, cache)?;
+            let mut wide = self.redo(ids, tokens, work)?;
             let reached = |tokens: &Range<usize>| redone.partition_point(|window| window.tokens.start <= tokens.end);
             let mut covered = reached(&wide.tokens);
             while let Some(window) = covered.checked_sub(1).map(|last| &redone[last])
                 && window.tokens.end > wide.tokens.end
             {
-                wide = self.redo(ids, wide.tokens.start..window.tokens.end, cache)?;
+                wide = self.redo(ids, wide.tokens.start..window.tokens.end, work)?;
                 covered = reached(&wide.tokens);
             }
             redone.splice(..covered, [wide]);
@@ -89,12 +83,7 @@ impl Sentence {
 
     /// The runs between added tokens that come back equal when decoded and encoded by themselves, as
     /// [`Tokenizer::clean_runs`](crate::tokenizer::Tokenizer) has them.
-    pub(super) fn clean_runs(
-        &self,
-        ids: &[u32],
-        redone: &[Redone],
-        cache: &mut PairCache,
-    ) -> Result<CleanRuns, NotProven> {
+    pub(super) fn clean_runs(&self, ids: &[u32], redone: &[Redone], work: &mut Work) -> Result<CleanRuns, NotProven> {
         if !self.added_come_back(ids, redone) {
             return Ok(CleanRuns::default());
         }
@@ -113,7 +102,7 @@ impl Sentence {
             let mut start = before.iter().rposition(is_added).map_or(done, |at| done + at + 1);
             while start <= place.end {
                 let end = ids[start..].iter().position(is_added).map_or(ids.len(), |at| start + at);
-                if self.is_clean_run(ids, start..end, redone, &mut scanned, cache)? {
+                if self.is_clean_run(ids, start..end, redone, &mut scanned, work)? {
                     runs.clean.push(start..end);
                 } else {
                     runs.all_clean = false;
@@ -132,12 +121,12 @@ impl Sentence {
         run: Range<usize>,
         redone: &[Redone],
         scanned: &mut Scanned,
-        cache: &mut PairCache,
+        work: &mut Work,
     ) -> Result<bool, NotProven> {
         // What differs inside of it does so by itself, too: parts of what stays do.
         let behind_start = redone.partition_point(|window| window.tokens.start <= run.start);
         let differs_inside = redone.get(behind_start).is_some_and(|window| window.tokens.end <= run.end);
-        Ok(!differs_inside && self.redone(&ids[run], scanned, cache)?.is_empty())
+        Ok(!differs_inside && self.redone(&ids[run], scanned, work)?.is_empty())
     }
 
     /// Whether the added tokens are the same before and after.

@@ -22,6 +22,14 @@ pub(super) struct Redone {
     pub(super) encoded: EncodeTrace,
 }
 
+/// What encoding takes.
+#[derive(Default)]
+pub(super) struct Work {
+    pub(super) cache: PairCache,
+    /// Bytes that were encoded.
+    pub(super) encoded: usize,
+}
+
 /// Why a window cannot be encoded by itself.
 enum Stop {
     NotProven,
@@ -39,17 +47,12 @@ impl From<NotProven> for Stop {
 
 impl Sentence {
     /// Encode `tokens` of a row; the window grows until that can be done by itself.
-    pub(super) fn redo(
-        &self,
-        ids: &[u32],
-        mut tokens: Range<usize>,
-        cache: &mut PairCache,
-    ) -> Result<Redone, NotProven> {
+    pub(super) fn redo(&self, ids: &[u32], mut tokens: Range<usize>, work: &mut Work) -> Result<Redone, NotProven> {
         let mut step = 1;
         loop {
             tokens = self.with_whole_byte_runs(ids, tokens);
             // In steps that grow, so that all attempts together cost no more than a few times the last.
-            match self.encode_window(ids, &tokens, cache) {
+            match self.encode_window(ids, &tokens, work) {
                 Ok(redone) => return Ok(redone),
                 Err(Stop::NotProven) => return Err(NotProven),
                 Err(Stop::Before) => {
@@ -71,9 +74,10 @@ impl Sentence {
         start..end
     }
 
-    fn encode_window(&self, ids: &[u32], tokens: &Range<usize>, cache: &mut PairCache) -> Result<Redone, Stop> {
+    fn encode_window(&self, ids: &[u32], tokens: &Range<usize>, work: &mut Work) -> Result<Redone, Stop> {
         let decoded = self.decode_window(ids, tokens)?;
         let text = decoded.text.as_str();
+        work.encoded += text.len();
         let mut trace = EncodeTrace { located: true, ..EncodeTrace::default() };
         let is_hard = |id: &u32| self.kinds.of(*id).is_hard();
         let (before, behind) = (ids[..tokens.start].last(), ids.get(tokens.end));
@@ -115,7 +119,7 @@ impl Sentence {
         if let Some(&before) = before.filter(|_| !begins) {
             let first_is_added = trace.pre_tokens.first().is_some_and(|first| self.is_added_pre_token(&trace, first));
             let stays = match trace.ids.first() {
-                Some(&first) if !first_is_added => self.stay(before, first, cache),
+                Some(&first) if !first_is_added => self.stay(before, first, &mut work.cache),
                 _ => !(self.kinds.of(before).has(Kind::ALONE) || tokens.start == 1 && self.is_cut_off(before)),
             };
             if !stays {
@@ -124,7 +128,7 @@ impl Sentence {
         }
         if let Some(&behind) = behind.filter(|_| !ends) {
             let stays = match trace.ids.last() {
-                Some(&last) if !ends_in_added => self.stay(last, behind, cache),
+                Some(&last) if !ends_in_added => self.stay(last, behind, &mut work.cache),
                 Some(_) => !self.has_prefix && !self.kinds.of(behind).has(Kind::ALONE),
                 // Whether a space is put in front depends on whether there is a segment.
                 None => false,
