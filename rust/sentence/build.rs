@@ -128,32 +128,31 @@ impl<'t> Vocabulary<'t> {
         let mut flags = Vec::with_capacity(count as usize + 1);
         let mut letters = Letters::new(bytes.clone());
         let bytes: HashSet<u32> = bytes.iter().flat_map(|bytes| bytes.iter().copied()).collect();
-        let mut of_model = 0;
+        // Of the model, by id.
+        let mut tokens = Vec::with_capacity(count as usize);
         for id in 0..count {
-            let token = tokenizer.token(id);
-            let is_of_model = token.is_some_and(|token| model.token_to_id(token) == Some(id));
-            of_model += usize::from(is_of_model);
+            let token = spelling(tokenizer, id).filter(|token| model.token_to_id(token) == Some(id));
+            let is_of_model = token.is_some();
+            tokens.push(token);
             flags.push(flags_of(tokenizer, id, is_of_model, &bytes, shape)?);
-            if let Some(token) = token.filter(|_| is_of_model)
-                && let Some(c) = only_char(token)
-            {
+            if let Some(c) = token.and_then(only_char) {
                 letters.insert(c, id);
             }
         }
         flags.push(Kind::ODD);
-        if of_model != model.get_vocab_size() {
+        if tokens.iter().flatten().count() != model.get_vocab_size() {
             return Err("two of its tokens have one id");
         }
         if letters.of(SPACE_MARKER).is_none() {
             return Err("its model has no token for a space");
         }
         let mut atoms = Atoms::with_capacity(count as usize);
-        for (id, &flags) in (0..count).zip(&flags) {
-            if flags & Kind::BYTE != 0 {
+        for (id, token) in (0..).zip(&tokens) {
+            if flags[id as usize] & Kind::BYTE != 0 {
                 atoms.push([id]);
                 continue;
             }
-            let token = tokenizer.token(id).filter(|token| model.token_to_id(token) == Some(id)).unwrap_or_default();
+            let token = token.unwrap_or_default();
             // A space in a token's string is none that a text has.
             let is_spelled = token.chars().all(|c| c != ' ' && letters.of(c).is_some());
             atoms.push(token.chars().filter(|_| is_spelled).filter_map(|c| letters.of(c)));
@@ -165,13 +164,19 @@ impl<'t> Vocabulary<'t> {
         const UNKNOWN: Refusal = "its merges are of no known kind";
         let mut crossings = Crossings::new();
         let mut list = Vec::with_capacity(merges.len());
-        let mut product = String::new();
+        let mut made = String::new();
+        let mut product = None;
         for (left, right) in merges {
-            product.clear();
-            product.push_str(left);
-            product.push_str(right);
             let id = |token: &str| self.model.token_to_id(token).ok_or(UNKNOWN);
-            let merge = Merge { left: id(left)?, right: id(right)?, product: id(&product)? };
+            // All merges that make one token often stand together.
+            let is_made_again = made.strip_prefix(&**left).is_some_and(|rest| rest == right);
+            if product.is_none() || !is_made_again {
+                made.clear();
+                made.push_str(left);
+                made.push_str(right);
+                product = Some(id(&made)?);
+            }
+            let merge = Merge { left: id(left)?, right: id(right)?, product: product.ok_or(UNKNOWN)? };
             if [merge.left, merge.right, merge.product].iter().any(|&id| self.flags[id as usize] & Kind::BYTE != 0) {
                 return Err("its merges mention tokens for bytes");
             }
@@ -217,10 +222,10 @@ fn flags_of(
     let is_byte = bytes.contains(&id);
     let flags = match tokenizer.added(id) {
         Some(_) if is_byte => return Err("a token for a byte is an added token"),
+        Some(added) if is_odd(added) => Kind::ADDED | Kind::ODD,
         Some(added) if added.token.content != token => {
             return Err("an added token decodes to another text than its own");
         }
-        Some(added) if is_odd(added) => Kind::ADDED | Kind::ODD,
         // Its text is found only where bytes spell the marker, and such rows are left to the reference.
         Some(_) if token.contains(SPACE_MARKER) => Kind::ADDED | if is_of_model { 0 } else { Kind::ODD },
         Some(_) if surface == token.as_bytes() => Kind::ADDED | Kind::HARD,
@@ -233,6 +238,11 @@ fn flags_of(
     let may_be_read_as_byte = !is_byte && shape.joins_bytes && token.starts_with("<0x") && surface.len() == 1;
     let is_odd = surface.is_empty() || tokenizer.is_unk(id) || may_be_read_as_byte;
     Ok(if is_odd { flags | Kind::ODD } else { flags })
+}
+
+/// The string of an id in the model: of an added token that is looked for in the normalized text, decoding gives another.
+fn spelling(tokenizer: &Tokenizer, id: u32) -> Option<&str> {
+    tokenizer.added(id).map(|added| added.token.content.as_str()).or_else(|| tokenizer.token(id))
 }
 
 fn only_char(token: &str) -> Option<char> {
