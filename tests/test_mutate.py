@@ -6,9 +6,13 @@ from pathlib import Path
 import pytest
 
 from faults import FAULTS, Fault
-from mutate import BUILD, EXTENSION, REPOSITORY, Ran, Tree, chosen
+from mutate import BUILD, EXTENSION, REPOSITORY, STEPS, Ran, Step, Tree, Unbuilt, chosen
 
-STEPS = {"first": ("first",), "second": ("second",)}
+MADE_UP = {
+    "first": Step(("compile",), ("first",)),
+    "second": Step(BUILD, ("second",)),
+    "third": Step(BUILD, ("third",)),
+}
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
@@ -39,30 +43,55 @@ class World:
     def run(self, command: Sequence[str], place: Path) -> Ran:
         text = (place / "rust" / "a.rs").read_text()
         self.ran.append(command[0])
-        if command == BUILD:
-            (place / EXTENSION[0]).write_text(text)
+        if command[0] in {"compile", BUILD[0]}:
+            if command == BUILD:
+                (place / EXTENSION[0]).write_text(text)
             return Ran(failed="rubbish" in text, output="error: rubbish")
-        built = (place / EXTENSION[1]).read_text()
-        return Ran(failed={"first": "one", "second": "two"}[command[0]] not in built, output="...\nFAILED here\nend")
+        # The first step has what it compiles, the others what the extension was built from.
+        built = text if command[0] == "first" else (place / EXTENSION[1]).read_text()
+        word = {"first": "one", "second": "two", "third": "three"}[command[0]]
+        return Ran(failed=word not in built, output="...\nFAILED here\nFAILED there\nend")
 
 
-@pytest.mark.parametrize(("old", "step", "ran"), [("one", "first", 2), ("two", "second", 3), ("three", None, 3)])
-def test_a_fault_is_caught_by_the_first_step_that_fails(tmp_path: Path, old: str, step: str | None, ran: int) -> None:
+@pytest.mark.parametrize(("old", "step", "ran"), [("one", "first", 2), ("two", "second", 4), ("three", "third", 5)])
+def test_a_fault_is_caught_by_the_first_step_that_fails(tmp_path: Path, old: str, step: str, ran: int) -> None:
     world = World(tmp_path)
-    assert world.tree.first_failure(STEPS) == (None, "")
+    assert world.tree.first_failure(MADE_UP) == (None, "")
     world.ran.clear()
-    fate = world.tree.fate(Fault("made", "rust/a.rs", old, "x"), STEPS)
+    fate = world.tree.fate(Fault("made", "rust/a.rs", old, "x"), MADE_UP)
     assert (fate.step, len(world.ran)) == (step, ran)
-    assert ("SURVIVED" in str(fate)) == (step is None)
-    assert ("FAILED here" in str(fate)) == (step is not None)
+    assert f"caught by {step} " in str(fate)
+    assert "FAILED here and 1 more" in str(fate)
     assert (world.tree.place / "rust" / "a.rs").read_text() == "one two three"
 
 
-def test_a_fault_that_does_not_build_shows_nothing(tmp_path: Path) -> None:
+def test_a_fault_that_no_step_notices_has_survived(tmp_path: Path) -> None:
+    fate = World(tmp_path).tree.fate(Fault("made", "rust/a.rs", " three", " three four"), MADE_UP)
+    assert (fate.step, fate.why) == (None, "")
+    assert str(fate).startswith("SURVIVED ")
+
+
+@pytest.mark.parametrize(("old", "why"), [("one", "it does not build: error: rubbish"), ("four", "0 times, not once")])
+def test_a_fault_that_cannot_be_planted_shows_nothing(tmp_path: Path, old: str, why: str) -> None:
     world = World(tmp_path)
-    with pytest.raises(RuntimeError, match="rubbish"):
-        world.tree.fate(Fault("made", "rust/a.rs", "one", "rubbish"), STEPS)
+    fate = world.tree.fate(Fault("made", "rust/a.rs", old, "rubbish"), MADE_UP)
+    assert fate.step is None
+    assert why in fate.why
+    assert str(fate).startswith("NOT PLANTED ")
     assert (world.tree.place / "rust" / "a.rs").read_text() == "one two three"
+
+
+def test_sources_that_do_not_build_are_no_failure_of_a_step(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    (world.tree.place / "rust" / "a.rs").write_text("rubbish")
+    with pytest.raises(Unbuilt):
+        world.tree.first_failure(MADE_UP)
+
+
+def test_every_step_names_tests_that_exist() -> None:
+    files = [word for step in STEPS.values() for word in step.tests if word.startswith("tests/")]
+    assert files
+    assert all((REPOSITORY / name).is_file() for name in files)
 
 
 @pytest.mark.parametrize("old", ["four", "e", ""])

@@ -1,7 +1,7 @@
 //! What the tables say, against the splitter that they are derived from.
 
 use std::cell::Cell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
@@ -63,14 +63,13 @@ impl Sequential {
 /// Tokens of up to so many characters, all there are.
 const LONGEST: usize = 3;
 
-/// A family, and everything that is derived from it for a vocabulary of all short tokens.
+/// A family, and what is derived from it alone.
 struct Derived {
     family: Family,
     machine: Sequential,
     sync: Sync,
+    /// All short tokens.
     tokens: Vec<Vec<u8>>,
-    ids: HashMap<Vec<u8>, u32>,
-    kinds: Kinds,
 }
 
 /// A row: tokens, and added tokens between them.
@@ -82,9 +81,7 @@ impl Derived {
         let machine = Sequential::new(&family);
         let sync = Sync::new(&family, &machine.0, CONTEXT);
         let tokens = strings(family.classes(), LONGEST).split_off(1);
-        let ids = tokens.iter().cloned().zip(0..).collect();
-        let kinds = kinds(&machine.0, &tokens, |_| Traits::default());
-        Self { family, machine, sync, tokens, ids, kinds }
+        Self { family, machine, sync, tokens }
     }
 
     /// Texts of a few classes each, cut anywhere into tokens; nothing stands for an added token.
@@ -109,6 +106,34 @@ impl Derived {
         })
     }
 
+    /// Where the splitter ends pieces, by the place among all characters of the row; an added token ends the text.
+    fn true_ends(&self, row: &Row) -> HashSet<usize> {
+        let mut found = HashSet::from([0]);
+        let mut start = 0;
+        for segment in row.split(Option::is_none) {
+            let text: Vec<u8> = segment.iter().flatten().flatten().copied().collect();
+            let ends = ends(&self.family, &text);
+            found.extend((0..=text.len()).filter(|&at| ends >> at & 1 == 1).map(|at| start + at));
+            found.insert(start);
+            start += text.len();
+        }
+        found
+    }
+}
+
+/// What is derived for some tokens of a family.
+struct Vocabulary<'d> {
+    derived: &'d Derived,
+    ids: HashMap<Vec<u8>, u32>,
+    kinds: Kinds,
+}
+
+impl<'d> Vocabulary<'d> {
+    fn new(derived: &'d Derived, tokens: &[Vec<u8>]) -> Self {
+        let kinds = kinds(&derived.machine.0, tokens, |_| Traits::default());
+        Self { derived, ids: tokens.iter().cloned().zip(0..).collect(), kinds }
+    }
+
     fn kind(&self, row: &Row, at: usize) -> u8 {
         row[at].as_ref().map_or(BORDER, |classes| self.kinds.of(self.ids[classes]))
     }
@@ -129,7 +154,7 @@ impl Derived {
             };
             kind != OPAQUE
                 && self.kinds.begins(kind)
-                && self.sync.between(class(&row[at - 1], true), class(&row[at], false))
+                && self.derived.sync.between(class(&row[at - 1], true), class(&row[at], false))
         }
     }
 
@@ -155,20 +180,6 @@ impl Derived {
             windows.push(start..end);
         }
         windows
-    }
-
-    /// Where the splitter ends pieces, by the place among all characters of the row; an added token ends the text.
-    fn true_ends(&self, row: &Row) -> HashSet<usize> {
-        let mut found = HashSet::from([0]);
-        let mut start = 0;
-        for segment in row.split(Option::is_none) {
-            let text: Vec<u8> = segment.iter().flatten().flatten().copied().collect();
-            let ends = ends(&self.family, &text);
-            found.extend((0..=text.len()).filter(|&at| ends >> at & 1 == 1).map(|at| start + at));
-            found.insert(start);
-            start += text.len();
-        }
-        found
     }
 }
 
@@ -200,20 +211,20 @@ fn run<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value) -> Result<
 
 /// What holds of every row, whatever the tables leave open: outside the windows no boundary is wrong and no token lies
 /// across one, and a window by itself is cut as it is within the row.
-fn check_windows(derived: &Derived, row: &Row, bad: &[bool]) -> Result<bool, TestCaseError> {
-    let (ends, places) = (derived.true_ends(row), places(row));
-    let windows = derived.windows(row, bad);
+fn check_windows(vocabulary: &Vocabulary, row: &Row, bad: &[bool]) -> Result<bool, TestCaseError> {
+    let (ends, places) = (vocabulary.derived.true_ends(row), places(row));
+    let windows = vocabulary.windows(row, bad);
     let inside = |at: usize| windows.iter().any(|window| window.contains(&at));
     for (at, token) in row.iter().enumerate().filter(|(at, token)| token.is_some() && !inside(*at)) {
         prop_assert!(!(places[at] + 1..places[at + 1]).any(|place| ends.contains(&place)), "across: {at} {token:?}");
-        if derived.edge(row, at) == Edge::Boundary {
+        if vocabulary.edge(row, at) == Edge::Boundary {
             prop_assert!(ends.contains(&places[at]), "no boundary before {at}");
         }
     }
     for window in &windows {
         let alone: Row = row[window.clone()].to_vec();
         let start = places[window.start];
-        let expected = derived.true_ends(&alone).into_iter().map(|end| start + end).collect();
+        let expected = vocabulary.derived.true_ends(&alone).into_iter().map(|end| start + end).collect();
         let found: HashSet<usize> =
             ends.iter().copied().filter(|end| (start..=places[window.end]).contains(end)).collect();
         prop_assert_eq!(found, expected, "{:?}", window);
@@ -225,9 +236,10 @@ fn check_windows(derived: &Derived, row: &Row, bad: &[bool]) -> Result<bool, Tes
 /// pairs of classes between which a text falls apart. None of it has to be so; but more of one and less of the other is
 /// slower, and should be noticed.
 fn size(derived: &Derived) -> [usize; 4] {
-    let kinds: HashSet<u8> = derived.kinds.of_tokens().iter().copied().filter(|&kind| kind != OPAQUE).collect();
+    let all = Vocabulary::new(derived, &derived.tokens).kinds;
+    let kinds: HashSet<u8> = all.of_tokens().iter().copied().filter(|&kind| kind != OPAQUE).collect();
     let pairs = kinds.iter().flat_map(|&left| kinds.iter().map(move |&right| (left, right)));
-    let unknown = pairs.filter(|&(left, right)| derived.kinds.edge(left, right) == Edge::Unknown).count();
+    let unknown = pairs.filter(|&(left, right)| all.edge(left, right) == Edge::Unknown).count();
     let classes = 0..u8::try_from(derived.family.classes()).unwrap();
     let apart = classes.clone().flat_map(|left| classes.clone().map(move |right| (left, right)));
     let apart = apart.filter(|&(left, right)| derived.sync.between(left, right)).count();
@@ -270,12 +282,7 @@ macro_rules! families {
 
             #[test]
             fn pairs_of_kinds_are_right_where_they_know_and_behind_windows() {
-                let known = Cell::new(0);
-                run(4_000, &(DERIVED.rows(20), prop::collection::vec(any::<bool>(), 1..20)), |(row, bad)| {
-                    known.set(known.get() + u32::from(check_windows(&DERIVED, &row, &bad)?));
-                    Ok(())
-                });
-                assert!(known.get() > 100, "only {} rows without a window", known.get());
+                windows(&DERIVED);
             }
 
             #[test]
@@ -345,6 +352,24 @@ fn machine(derived: &Derived) {
         Ok(())
     });
     assert!(known.get() > 100, "only {} texts", known.get());
+}
+
+/// Of a vocabulary of all short tokens, and of ones that have little but the tokens of the row: the fewer tokens, the more
+/// the tables say.
+fn windows(derived: &Derived) {
+    let all = Vocabulary::new(derived, &derived.tokens);
+    let [known, known_of_few] = [Cell::new(0), Cell::new(0)];
+    let count = |known: &Cell<u32>, is_known: bool| known.set(known.get() + u32::from(is_known));
+    let bad = prop::collection::vec(any::<bool>(), 1..20);
+    run(4_000, &(derived.rows(20), derived.rows(5), bad), |(row, others, bad)| {
+        count(&known, check_windows(&all, &row, &bad)?);
+        let few: BTreeSet<Vec<u8>> = row.iter().chain(&others).flatten().cloned().collect();
+        let few = Vocabulary::new(derived, &few.into_iter().collect::<Vec<_>>());
+        count(&known_of_few, check_windows(&few, &row, &bad)?);
+        Ok(())
+    });
+    let [known, known_of_few] = [known.get(), known_of_few.get()];
+    assert!(known > 100 && known_of_few > known, "{known} and {known_of_few} rows without a window");
 }
 
 /// Whatever tokens are besides their classes, an edge is what the classes say, or undecided.
