@@ -196,8 +196,8 @@ FAULTS = (
     Fault(
         "an added token that another one reaches into is a border",
         "rust/fast/build.rs",
-        "if !overlapped.contains(bytes) {",
-        "if !overlapped.contains(&bytes[..0]) {",
+        "if !overlapping.contains(bytes) {",
+        "if !overlapping.contains(&bytes[..0]) {",
     ),
     # Rows
     Fault(
