@@ -96,14 +96,14 @@ FAULTS = (
     Fault(
         "of equal ranks the edge comes before the left token",
         "rust/pairs/edge.rs",
-        "Side::Right => death - 1,",
-        "Side::Right => death,",
+        "Side::Right => 1,",
+        "Side::Right => 0,",
     ),
     Fault(
         "of equal ranks the right token comes before the edge",
         "rust/pairs/edge.rs",
-        "Side::Left => death,",
-        "Side::Left => death - 1,",
+        "Side::Left => 0,\n            Side::Right => 1,",
+        "Side::Left => 1,\n            Side::Right => 1,",
     ),
     Fault(
         "a part that is born late dies no later than it is born",
