@@ -44,7 +44,8 @@ impl Fast {
         for Piece { bytes: range, tokens } in self.pieces(ids, buffers) {
             let bytes = &buffers.text[range.clone()];
             let first = encoded.len();
-            if let Some(tokens) = tokens.filter(|tokens| self.is_canonical(tokens, bytes, cache)) {
+            let is_bad = buffers.bad_edge.is_some_and(|edge| range.start < edge && edge < range.end);
+            if let Some(tokens) = tokens.filter(|tokens| !is_bad && self.is_canonical(tokens, bytes, cache)) {
                 encoded.extend_from_slice(tokens);
             } else {
                 is_encoded &= self.encode_piece(bytes, &mut symbols);

@@ -39,7 +39,8 @@ impl Tokenizer {
             if !suspect.bad_pair && !window.holds_added && fast.passes(&ids[window.tokens.clone()], cache) {
                 continue;
             }
-            match self.redo(fast, ids, &window, suspect.bad_pair, windows.next(), cache, buffers) {
+            let bad_token = suspect.bad_pair.then(|| suspect.edge - window.tokens.start);
+            match self.redo(fast, ids, &window, bad_token, windows.next(), cache, buffers) {
                 Outcome::Same => {}
                 Outcome::Differs => windows.keep(),
                 Outcome::NotProven => return None,
@@ -48,14 +49,14 @@ impl Tokenizer {
         Some(())
     }
 
-    /// Encode a window by itself.
+    /// Encode a window by itself; the token `bad_token` of it does not stay behind the one before.
     #[expect(clippy::too_many_arguments, reason = "buffers are handed down one by one")]
     fn redo(
         &self,
         fast: &Fast,
         ids: &[u32],
         window: &Window,
-        bad_pair: bool,
+        bad_token: Option<usize>,
         redone: &mut Redone,
         cache: &mut PairCache,
         buffers: &mut Buffers,
@@ -71,9 +72,10 @@ impl Tokenizer {
             return Outcome::NotProven;
         }
         text.clone_into(&mut redone.decoded.text);
-        if is_whole && !window.holds_added && !bad_pair && fast.stays(ids, cache, buffers) {
+        if is_whole && !window.holds_added && bad_token.is_none() && fast.stays(ids, cache, buffers) {
             return Outcome::Same;
         }
+        buffers.bad_edge = bad_token.map(|token| buffers.ends[token - 1]);
         let DecodeTrace { ranges, invalid, .. } = &mut redone.decoded;
         ranges.clear();
         let starts = std::iter::once(0).chain(buffers.ends.iter().copied());
@@ -98,6 +100,7 @@ impl Tokenizer {
         }
         // The tokens end at other places in this text, and some at none.
         buffers.ends.clear();
+        buffers.bad_edge = None;
         buffers.text.clear();
         buffers.text.extend_from_slice(redone.decoded.text.as_bytes());
         self.encode_window(fast, ids, window, redone, cache, buffers)

@@ -73,9 +73,14 @@ impl Fast {
     /// As [`stay`](Self::stay), of a pair that the cache does not hold.
     #[cold]
     fn learn(&self, left: u32, right: u32, cache: &mut PairCache) -> bool {
+        if cache.holds_bad(left, right) {
+            return false;
+        }
         let stay = self.pairs.fit(left, right);
         if stay {
             cache.store(left, right);
+        } else {
+            cache.store_bad(left, right);
         }
         stay
     }

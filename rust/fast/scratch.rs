@@ -62,6 +62,8 @@ pub(crate) struct Buffers {
     /// Where every character begins, and the end of the last.
     pub(crate) chars: Vec<usize>,
     pub(crate) symbols: Vec<u32>,
+    /// Where in the text two tokens meet that do not stay, if that is known.
+    pub(crate) bad_edge: Option<usize>,
     /// Bytes that were looked at in this row.
     pub(crate) encoded: usize,
 }

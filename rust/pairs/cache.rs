@@ -1,4 +1,4 @@
-//! A memory of pairs that fit.
+//! A memory of pairs that fit, and of some that do not.
 
 /// Ids of pairs that can be remembered have this many bits.
 const ID_BITS: u32 = 24;
@@ -10,6 +10,9 @@ const TAG_MASK: u64 = (1 << TAG_BITS) - 1;
 /// A tag is stored with this bit, so that an empty slot, 0, is none.
 const STORED: u32 = 1 << TAG_BITS;
 
+/// Pairs that do not fit are few, and come again: drift repeats itself.
+const BAD_BITS: u32 = 13;
+
 /// Odd, therefore with an inverse modulo 2^48; the upper bits of a product depend on all bits of the key.
 const FACTOR: u64 = 0x9E37_79B9_7F4B;
 
@@ -20,6 +23,8 @@ const FACTOR: u64 = 0x9E37_79B9_7F4B;
 pub struct PairCache {
     /// `SLOTS` of them.
     tags: Box<[u32]>,
+    /// Whole pairs that do not fit, one more than each; 0 is none.
+    bad: Box<[u64]>,
 }
 
 /// Slot and stored tag of a pair; None if an id is too large.
@@ -35,10 +40,19 @@ fn place(left: u32, right: u32) -> Option<(usize, u32)> {
     Some((slot, tag | STORED))
 }
 
+/// Slot and stored key of a pair that does not fit.
+#[inline]
+fn bad_place(left: u32, right: u32) -> (usize, u64) {
+    // Two ids of 32 bits that are both the largest are no pair of a vocabulary.
+    let key = (u64::from(left) << 32 | u64::from(right)).wrapping_add(1);
+    let slot = usize::try_from(key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - BAD_BITS)).unwrap_or_default();
+    (slot % (1 << BAD_BITS), key)
+}
+
 impl PairCache {
     /// An empty memory.
     pub fn new() -> Self {
-        Self { tags: vec![0; SLOTS].into_boxed_slice() }
+        Self { tags: vec![0; SLOTS].into_boxed_slice(), bad: vec![0; 1 << BAD_BITS].into_boxed_slice() }
     }
 
     /// Whether this pair was stored, and no other one has taken its place.
@@ -55,9 +69,23 @@ impl PairCache {
         }
     }
 
+    /// Whether this pair was stored as one that does not fit, and no other one has taken its place.
+    #[inline]
+    pub fn holds_bad(&self, left: u32, right: u32) -> bool {
+        let (slot, key) = bad_place(left, right);
+        self.bad[slot] == key
+    }
+
+    /// Remember a pair that does not fit.
+    pub fn store_bad(&mut self, left: u32, right: u32) {
+        let (slot, key) = bad_place(left, right);
+        self.bad[slot] = key;
+    }
+
     /// Forget all pairs: those of another vocabulary, or before one was forbidden.
     pub fn clear(&mut self) {
         self.tags.fill(0);
+        self.bad.fill(0);
     }
 }
 
@@ -107,6 +135,21 @@ mod tests {
             }
             cache.clear();
             prop_assert!(stored.into_iter().map(|(slot, tag)| pair(slot as u64, tag)).all(|(l, r)| !cache.holds(l, r)));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_bad_pair_is_held_until_another_takes_its_place(pairs in prop::collection::vec((0u32..50, 0u32..50), 1..300)) {
+            let mut cache = PairCache::new();
+            let mut stored = HashMap::new();
+            for (left, right) in pairs {
+                let slot = bad_place(left, right).0;
+                prop_assert_eq!(cache.holds_bad(left, right), stored.get(&slot) == Some(&(left, right)));
+                cache.store_bad(left, right);
+                stored.insert(slot, (left, right));
+                prop_assert!(!cache.holds(left, right));
+            }
         }
     }
 
