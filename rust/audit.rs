@@ -118,7 +118,7 @@ impl Tokenizer {
     /// Judge one row, with the engine that `engine` allows: whichever answers, the verdict is the same.
     ///
     /// # Errors
-    /// [`Error::Reference`] where the reference fails on the row.
+    /// [`Error::Reference`](crate::Error::Reference) where the reference fails on the row.
     pub fn audit(&self, row: &Row<'_>, options: PipelineOptions, engine: Engine) -> Result<RowAudit> {
         let fast = self.fast().filter(|_| engine != Engine::Reference);
         if let Some(mut audit) = fast.and_then(|fast| self.audit_proven(fast, row)) {
@@ -266,7 +266,7 @@ impl Tokenizer {
     /// The text of a pipeline that decodes with its own options.
     ///
     /// # Errors
-    /// [`Error::Reference`] where the reference fails.
+    /// [`Error::Reference`](crate::Error::Reference) where the reference fails.
     pub fn decode_with(&self, ids: &[u32], options: PipelineOptions) -> Result<String> {
         Ok(self.pipeline_text(ids, options)?.0)
     }

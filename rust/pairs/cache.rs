@@ -1,4 +1,9 @@
 //! A memory of pairs that fit, and of some that do not.
+//!
+//! In a study of this design half as many slots lost a tenth where text comes again, and twice as many gained nothing, for the
+//! check is fast and the memory would leave the second-level cache. Two places per slot gained nothing either; a bitmap of
+//! all pairs of the lowest ids in front held less than a quarter of the pairs that are asked; a Bloom filter is not exact: a
+//! false hit is a missed drift.
 
 /// Ids of pairs that can be remembered have this many bits.
 const ID_BITS: u32 = 24;
