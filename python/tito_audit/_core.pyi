@@ -42,8 +42,8 @@ class AuditColumns(TypedDict):
     encoded_bytes: NDArray[np.int64]
     """Bytes of text that were encoded to judge the row: the work it took, no part of the verdict.
 
-    By the reference the length of D for a clean row, and up to three times that to explain drift; by the fast engine what
-    had to be looked at closely.
+    By the reference the length of D for a clean row, and up to three times that to explain drift; by the fast engine
+    what had to be looked at closely.
     """
     n_owner_crossing: NDArray[np.int64]
     n_shared_chars: NDArray[np.int64]

@@ -1,9 +1,9 @@
 //! The boundaries between pre-tokens, by tokens instead of characters.
 //!
 //! A pre-tokenizer of a known family is one function over classes of characters, [`Splitter::next_end`]. Everything here is
-//! derived from that function by enumeration, so that it cannot disagree with it: [`states`] asks it what can be said about
-//! a text of which only the front is known, [`columns`] walks the classes of every token through the answers, and
-//! [`kinds`] lays tokens with equal answers together, so that one look into a small table says of two neighbouring tokens
+//! derived from that function by enumeration, so that it cannot disagree with it: `states` asks it what can be said about
+//! a text of which only the front is known, `columns` walks the classes of every token through the answers, and
+//! `kinds` lays tokens with equal answers together, so that one look into a small table says of two neighbouring tokens
 //! whether a pre-token surely ends between them, whether it may go on, or whether more has to be known.
 //!
 //! [`Splitter::next_end`]: crate::split::Splitter::next_end
