@@ -190,8 +190,8 @@ FAULTS = (
     Fault(
         "the token behind the text of an added token is not looked at",
         "rust/fast/window.rs",
-        "if last + 1 >= tokens.end",
-        "if last >= tokens.end",
+        "self.cut_from(ids, last + 2)",
+        "last + 1",
     ),
     Fault(
         "an added token that another one reaches into is a border",

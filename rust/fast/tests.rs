@@ -1,148 +1,25 @@
 //! Four ways to judge a row, and the reference.
 
+mod few;
+mod made;
+
 use std::cell::Cell;
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::LazyLock;
+use std::collections::{HashMap, HashSet};
 
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::{Config, TestRunner};
-use serde_json::{Value, json};
-use tokenizers::models::TrainerWrapper;
-use tokenizers::models::bpe::{BPE, BpeTrainer};
-use tokenizers::pre_tokenizers::byte_level::ByteLevel;
-use tokenizers::tokenizer::Trainer;
 use unicode_normalization_alignments::UnicodeNormalization;
 use unicode_normalization_alignments::char::canonical_combining_class;
+
+use made::{ADDED, APART, Kind, LEARNED, PHRASES};
 
 use super::Fast;
 use crate::audit::{PipelineOptions, Row, RowAudit};
 use crate::byte_level;
-use crate::engine::{Engine, Proof, Proven};
+use crate::engine::{Engine, Proven};
 use crate::machine::tests::{Family, Sequential};
-use crate::split::tests::section;
-use crate::tokenizer::{LoadOptions, Tokenizer};
-
-/// What merges are learned from, each beside each, and what rows are made of.
-const PHRASES: [&str; 48] = [
-    " ",
-    "  ",
-    "\n",
-    "\r\n",
-    " \n",
-    "\t",
-    "\u{a0}",
-    "\u{3000}x",
-    "1",
-    "27",
-    " 123",
-    "٣½",
-    "²",
-    "'s",
-    "'S",
-    "'ll",
-    "'LL",
-    "'ve",
-    "'re",
-    "'t",
-    "'ſ",
-    "it's",
-    " don't",
-    "'string",
-    "the",
-    " the",
-    "The",
-    "THe",
-    "aB",
-    ".",
-    "...",
-    ".\n",
-    "!!\n\n",
-    " =",
-    "//\n/",
-    "(x",
-    "_a",
-    "日本",
-    "あ・い",
-    "é",
-    "e\u{301}",
-    "\u{301}",
-    "\u{327}\u{301}",
-    "\u{301}\u{327}",
-    "ᄒ\u{1161}",
-    "क\u{93c}",
-    "😀",
-    "\u{fffd}",
-];
-/// Added tokens. Of some of them the front can be the end of another, or their text lies in another.
-const ADDED: [&str; 5] = ["<|im|>", "<a>", "|im", "a>\n", "日"];
-/// Added tokens that keep apart.
-const APART: [&str; 4] = ["<|im|>", "<a>", "[x]", "\u{327}é"];
-/// Tokens beside the bytes.
-const GROWTH: usize = 600;
-const ROWS: u32 = 3_000;
-
-/// What a tokenizer is made of.
-#[derive(Clone, Copy, Default)]
-struct Kind {
-    family: &'static str,
-    nfc: bool,
-    /// `ignore_merges`, and some merges are missing.
-    whole_words: bool,
-    added: &'static [&'static str],
-    /// Merges in another order than they were learned in: not every token is what its bytes are encoded to.
-    scrambled: bool,
-}
-
-/// Vocabulary and merges, learned across what pre-tokenizers would cut.
-static LEARNED: LazyLock<(BTreeMap<String, u32>, Vec<Value>)> = LazyLock::new(|| {
-    let stand_ins = |text: &str| -> String { text.bytes().map(byte_level::char_of).collect() };
-    let alphabet = ByteLevel::alphabet().into_iter().collect();
-    let trainer =
-        BpeTrainer::builder().vocab_size(256 + GROWTH).initial_alphabet(alphabet).show_progress(false).build();
-    let mut trainer = TrainerWrapper::from(trainer);
-    let pairs = PHRASES.iter().flat_map(|left| PHRASES.iter().map(move |right| format!("{left}{right}{right}{left}")));
-    let texts: Vec<String> = pairs.collect();
-    trainer.feed(texts.iter(), |text| Ok(vec![stand_ins(text)])).unwrap();
-    let mut model = tokenizers::ModelWrapper::from(BPE::default());
-    trainer.train(&mut model).unwrap();
-    let model = serde_json::to_value(&model).unwrap();
-    let vocab = serde_json::from_value(model["vocab"].clone()).unwrap();
-    (vocab, model["merges"].as_array().unwrap().clone())
-});
-
-impl Kind {
-    fn json(self) -> Value {
-        self.json_of(LEARNED.clone())
-    }
-
-    fn json_of(self, (vocab, mut merges): (BTreeMap<String, u32>, Vec<Value>)) -> Value {
-        if self.whole_words {
-            merges = merges.into_iter().enumerate().filter(|(rank, _)| rank % 7 != 3).map(|(_, merge)| merge).collect();
-        }
-        if self.scrambled {
-            let half = merges.len() / 2;
-            (0..half).step_by(3).for_each(|rank| merges.swap(rank, rank + half));
-        }
-        let first = vocab.len();
-        let added: Vec<Value> = (first..)
-            .zip(self.added)
-            .map(|(id, content)| {
-                json!({"id": id, "content": content, "single_word": false, "lstrip": false, "rstrip": false,
-                       "normalized": false, "special": id % 2 == 0})
-            })
-            .collect();
-        json!({
-            "version": "1.0", "truncation": null, "padding": null, "added_tokens": added,
-            "normalizer": self.nfc.then(|| json!({"type": "NFC"})), "pre_tokenizer": section(self.family),
-            "post_processor": null,
-            "decoder": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true},
-            "model": {"type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null,
-                      "end_of_word_suffix": null, "fuse_unk": false, "byte_fallback": false,
-                      "ignore_merges": self.whole_words, "vocab": vocab, "merges": merges},
-        })
-    }
-}
+use crate::tokenizer::Tokenizer;
 
 /// How a row is made. A part is one of a group.
 #[derive(Debug)]
@@ -164,6 +41,9 @@ fn draws() -> impl Strategy<Value = Draw> {
         .prop_map(|(before, parts, is_encoded, inserted)| Draw { before, parts, is_encoded, inserted })
 }
 
+/// Rows per tokenizer.
+const ROWS: u32 = 3_000;
+
 /// A tokenizer, and what judges its rows besides the fast engine.
 struct Judges {
     kind: Kind,
@@ -177,8 +57,7 @@ struct Judges {
 
 impl Judges {
     fn new(kind: Kind) -> Self {
-        let tokenizer = Tokenizer::from_json(kind.json().to_string().as_bytes(), LoadOptions::default()).unwrap();
-        assert_eq!(tokenizer.proof(), &Proof::Proven);
+        let tokenizer = kind.learned();
         let ids = LEARNED.0.iter().map(|(token, &id)| (byte_level::decode_token(token), id)).collect();
         let machine = Sequential::new(&Family::new(kind.family));
         let mut judges = Self { kind, tokenizer, machine, ids, groups: Vec::new() };
@@ -450,41 +329,4 @@ fn a_broken_character_behind_an_added_token_is_shared_with_nobody() {
     let row = Row { ids: &[added, judges.ids[&[0x80][..]]], mask: Some(&[0, 1]), ..Row::default() };
     let found = judges.tokenizer.audit_fast(judges.fast(), &row).unwrap();
     assert_eq!((found.shared_characters, found.first_diff), (0, Some(1)));
-}
-
-/// Every row of up to four of a few tokens, each of which is merged from the left. What is known of an edge depends on the
-/// tokens that there are: where there are few, the tables say more.
-fn exhaust(family: &'static str, tokens: &[&str]) {
-    let stand_ins = |text: &str| -> String { text.bytes().map(byte_level::char_of).collect() };
-    let vocab: BTreeMap<String, u32> = tokens.iter().map(|token| stand_ins(token)).zip(0..).collect();
-    let ends = tokens.iter().map(|token| token.char_indices().next_back().map_or(0, |(at, _)| at));
-    let cut = tokens.iter().zip(ends).filter(|&(_, at)| at > 0).map(|(token, at)| token.split_at(at));
-    let merges = cut.map(|(left, right)| json!([stand_ins(left), stand_ins(right)]));
-    let json = Kind { family, ..Kind::default() }.json_of((vocab, merges.collect())).to_string();
-    let tokenizer = Tokenizer::from_json(json.as_bytes(), LoadOptions::default()).unwrap();
-    assert_eq!(tokenizer.proof(), &Proof::Proven);
-    let count = u32::try_from(tokens.len()).unwrap();
-    let mut rows = vec![Vec::new()];
-    for at in 0.. {
-        let Some(ids) = rows.get(at).cloned() else { break };
-        let row = Row { ids: &ids, ..Row::default() };
-        let expected = tokenizer.audit(&row, PipelineOptions::default(), Engine::Reference).unwrap();
-        let found = tokenizer.audit_proven(tokenizer.fast().unwrap(), &row).unwrap();
-        assert_eq!(same_work(found, &expected), expected, "{ids:?}");
-        if ids.len() < 4 {
-            rows.extend((0..count).map(|id| [&ids[..], &[id]].concat()));
-        }
-    }
-}
-
-#[test]
-fn every_short_row_over_a_few_tokens() {
-    for family in ["gpt2", "digits", "cl100k", "qwen", "qwen3.5", "o200k", "tekken", "deepseek"] {
-        exhaust(family, &[" ", "  ", "\n", "'", "l", "'l", "1"]);
-        exhaust(family, &["a", "A", "aA", "!", "\n", "!\n", " ", " a"]);
-    }
-    // Tokens that no text can begin with, and nothing that the first of them could stand behind.
-    for family in ["o200k", "tekken"] {
-        exhaust(family, &["r", "E", "rE", "\n", "/", "\n/", "1"]);
-    }
 }

@@ -1,0 +1,83 @@
+//! Every short row over a few tokens. What is known of an edge depends on the tokens that there are: where there are few, the
+//! tables say more.
+
+use super::made::Kind;
+use super::same_work;
+use crate::audit::{PipelineOptions, Row};
+use crate::engine::Engine;
+
+const FAMILIES: [&str; 8] = ["gpt2", "digits", "cl100k", "qwen", "qwen3.5", "o200k", "tekken", "deepseek"];
+const LONGEST: usize = 4;
+
+/// All rows of up to [`LONGEST`] of some tokens of a tokenizer, against the reference.
+fn exhaust(kind: Kind, tokens: &[&str], unmade: &[&str]) {
+    let tokenizer = kind.of_few(tokens, unmade);
+    let texts: Vec<&str> = [tokens, unmade, kind.added].concat();
+    let ids: Vec<u32> = (0..tokenizer.outside())
+        .filter(|&id| texts.iter().any(|text| tokenizer.surface(id) == Some(text.as_bytes())))
+        .collect();
+    assert_eq!(ids.len(), texts.len());
+    let mut rows = vec![Vec::new()];
+    let mut at = 0;
+    while let Some(ids_of_row) = rows.get(at).cloned() {
+        at += 1;
+        let mask: Vec<u8> = [0, 1].into_iter().cycle().take(ids_of_row.len()).collect();
+        let row = Row { ids: &ids_of_row, mask: Some(&mask), ..Row::default() };
+        if let Some(found) = tokenizer.audit_proven(tokenizer.fast().unwrap(), &row) {
+            let expected = tokenizer.audit(&row, PipelineOptions::default(), Engine::Reference).unwrap();
+            assert_eq!(same_work(found, &expected), expected, "{ids_of_row:?}");
+        }
+        if ids_of_row.len() < LONGEST {
+            rows.extend(ids.iter().map(|&id| [&ids_of_row[..], &[id]].concat()));
+        }
+    }
+}
+
+#[test]
+fn white_space_and_contractions() {
+    for family in FAMILIES {
+        exhaust(Kind { family, ..Kind::default() }, &[" ", "  ", "\n", "'", "l", "'l", "1"], &[]);
+    }
+}
+
+#[test]
+fn words_and_punctuation() {
+    for family in FAMILIES {
+        exhaust(Kind { family, ..Kind::default() }, &["a", "A", "aA", "!", "\n", "!\n", " ", " a"], &[]);
+    }
+}
+
+/// Tokens that no text can begin with, and nothing that the first of them could stand behind.
+#[test]
+fn tokens_that_begin_no_text() {
+    for family in ["o200k", "tekken"] {
+        exhaust(Kind { family, ..Kind::default() }, &["r", "E", "rE", "\n", "/", "\n/", "1"], &[]);
+    }
+}
+
+/// The second mark of a token may be the one that is joined with what is before it: the first one lets it through.
+#[test]
+fn tokens_of_two_marks() {
+    for family in FAMILIES {
+        let tokens = ["a", "!", "\u{301}", "\u{316}", "\u{316}\u{301}", "\u{323}\u{301}", "\u{e1}"];
+        exhaust(Kind { family, nfc: true, ..Kind::default() }, &tokens, &[]);
+    }
+}
+
+/// Entries that nothing but a whole word reaches, within a pre-token and across the end of one.
+#[test]
+fn whole_words() {
+    for family in FAMILIES {
+        let kind = Kind { family, whole_words: true, ..Kind::default() };
+        exhaust(kind, &["a", "b", "ab", " ", "1"], &["aba", "bb", " ab", "b "]);
+    }
+}
+
+/// Added tokens spelled by others, whole and in part, with what stands beside them in the same token.
+#[test]
+fn texts_of_added_tokens() {
+    for family in FAMILIES {
+        exhaust(Kind { family, added: &["<a>"], ..Kind::default() }, &["<", "a", ">", "<a", ">a", "aa", "a<"], &[]);
+        exhaust(Kind { family, added: &["aba", "ac"], ..Kind::default() }, &["a", "b", "c", "ab", "ba", "ca"], &[]);
+    }
+}
