@@ -129,6 +129,24 @@ FAULTS = (
         "Edge::Pair => self.stay(ids[edge - 1], right, cache),",
         "Edge::Pair => true,",
     ),
+    Fault(
+        "a pair that does not fit is remembered as one that does",
+        "rust/fast/scan.rs",
+        "cache.store_bad(left, right);",
+        "cache.store(left, right);",
+    ),
+    Fault(
+        "the cache takes one bad pair for another",
+        "rust/pairs/cache.rs",
+        "self.bad[slot] == key",
+        "self.bad[slot] & 0xF == key & 0xF",
+    ),
+    Fault(
+        "a window passes whose pairs do not stay",
+        "rust/fast/redo.rs",
+        "if at > 0 && self.stay(ids[at - 1], id, cache) =>",
+        "if at > 0 =>",
+    ),
     # Whole words
     Fault(
         "no whole words",
@@ -148,6 +166,12 @@ FAULTS = (
         "rust/fast/build.rs",
         "comes_back[id as usize] = is_made || is_word;",
         "comes_back[id as usize] = true;",
+    ),
+    Fault(
+        "a window passes wherever its text ends",
+        "rust/fast/redo.rs",
+        "self.kinds.may_end(state) && self.kinds.stay_apart(ids)",
+        "self.kinds.stay_apart(ids)",
     ),
     # Normal forms
     Fault(
@@ -174,6 +198,12 @@ FAULTS = (
         "&& normal.keeps(text)",
         "&& (normal.keeps(text) || true)",
     ),
+    Fault(
+        "a window passes whatever a normal form makes of it",
+        "rust/fast/redo.rs",
+        "self.kinds.may_end(state) && self.kinds.stay_apart(ids)",
+        "self.kinds.may_end(state)",
+    ),
     # Added tokens
     Fault(
         "nobody looks for the text of an added token",
@@ -198,6 +228,24 @@ FAULTS = (
         "rust/fast/build.rs",
         "if !overlapping.contains(bytes) {",
         "if !overlapping.contains(&bytes[..0]) {",
+    ),
+    Fault(
+        "a window passes with the text of an added token in it",
+        "rust/fast/redo.rs",
+        "!window.holds_added && fast.passes(",
+        "fast.passes(",
+    ),
+    Fault(
+        "of two added tokens that share bytes only the later one is looked at",
+        "rust/fast/added.rs",
+        "overlapping.insert(earlier);",
+        "",
+    ),
+    Fault(
+        "a window reaches as far as the first of several added tokens",
+        "rust/fast/added.rs",
+        ".filter_map(end).max()",
+        ".find_map(end)",
     ),
     # Rows
     Fault(
@@ -229,6 +277,12 @@ FAULTS = (
         "rust/fast/repair.rs",
         "byte += window.decoded.text.len();",
         "",
+    ),
+    Fault(
+        "a text ends with its last window",
+        "rust/fast/repair.rs",
+        "self.texts.length(&ids[last.tokens.end..])",
+        "self.texts.length(&ids[ids.len()..]) + 0 * last.tokens.end",
     ),
     Fault(
         "a character has one owner outside of windows",

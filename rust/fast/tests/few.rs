@@ -73,6 +73,18 @@ fn whole_words() {
     }
 }
 
+/// Added tokens that share bytes: which of them is found is told by what stands beside them, and by the order in which the
+/// reference looks for them.
+#[test]
+fn texts_of_added_tokens_that_share_bytes() {
+    for looked_for_last in [false, true] {
+        for added in [&["ab", "bc"], &["bc", "ab"], &["aa", "ba"]] {
+            let kind = Kind { family: "cl100k", added, looked_for_last, ..Kind::default() };
+            exhaust(kind, &["a", "b", "c", "ca", "cb"], &[]);
+        }
+    }
+}
+
 /// Added tokens spelled by others, whole and in part, with what stands beside them in the same token.
 #[test]
 fn texts_of_added_tokens() {

@@ -81,6 +81,8 @@ pub(super) struct Kind {
     /// `ignore_merges`, and some merges are missing.
     pub(super) whole_words: bool,
     pub(super) added: &'static [&'static str],
+    /// The first of the added tokens is `normalized`: the reference looks for it where it has found no other one.
+    pub(super) looked_for_last: bool,
     /// Merges in another order than they were learned in: not every token is what its bytes are encoded to.
     pub(super) scrambled: bool,
 }
@@ -148,7 +150,7 @@ impl Kind {
             .zip(self.added)
             .map(|(id, content)| {
                 json!({"id": id, "content": content, "single_word": false, "lstrip": false, "rstrip": false,
-                       "normalized": false, "special": id % 2 == 0})
+                       "normalized": self.looked_for_last && id == first, "special": id % 2 == 0})
             })
             .collect();
         let json = json!({
