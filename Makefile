@@ -80,7 +80,7 @@ clean:  ## all that was made, but the compiled dependencies in target/
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks
 
 # The engine alone is instrumented, by the wrapper.
-fuzz/target/release/audit: $(wildcard fuzz/*.rs rust/*.rs) fuzz/Cargo.toml fuzz/Cargo.lock fuzz/rustc.sh Cargo.toml
+fuzz/target/release/audit: $(wildcard fuzz/*.rs rust/*.rs rust/*/*.rs) fuzz/Cargo.toml fuzz/Cargo.lock fuzz/rustc.sh Cargo.toml
 	cd fuzz && RUSTC_WRAPPER="$$PWD/rustc.sh" cargo build --release $(LOCKED)
 	@touch $@
 
