@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use tito_audit::audit::{PipelineOptions, RowAudit};
+use tito_audit::audit::PipelineOptions;
 use tito_audit::batch::{Batch, Ids};
+use tito_audit::columns::AuditColumns;
 use tito_audit::engine::Engine;
-use tito_audit::error::Result;
 
 use crate::known::Known;
 
@@ -113,7 +113,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Judge all rows.
-    pub fn audit(&self, engine: Engine) -> Vec<Result<RowAudit>> {
+    pub fn audit(&self, engine: Engine) -> AuditColumns {
         let batch = Batch::new(Ids::I64(&self.ids), &self.offsets).and_then(|batch| {
             batch
                 .with_mask(self.mask.as_deref())?
