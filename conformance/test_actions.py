@@ -96,7 +96,8 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 def without_time(report: dict[str, Any]) -> dict[str, Any]:
     assert "timing" in report
-    return {name: value for name, value in report.items() if name != "timing"}
+    statistics = {name: value for name, value in report["statistics"].items() if name != "rechecked"}
+    return {name: value for name, value in report.items() if name != "timing"} | {"statistics": statistics}
 
 
 ORDERS = [Random(seed).sample(range(7), 7) for seed in range(6)] + [list(range(7)), list(range(7))[::-1]]
@@ -137,7 +138,7 @@ def test_the_text_of_merged_reports_is_that_of_the_whole(shards: list[Path]) -> 
     tok = tokenizer("smollm2")
     whole = tito.audit([str(path) for path in shards], tok)
     parts = [tito.audit(str(path), tok) for path in shards]
-    timed = re.compile(r"in \d+(\.\d+)? s")
+    timed = re.compile(r"in \d+(\.\d+)? s|[\d,]+ rows? of the fast engine judged again by the reference")
     for order in list(permutations(range(7)))[:5040:1700]:
         one, *others = [parts[at] for at in order]
         assert timed.sub("", str(one.merge(*others))).split() == timed.sub("", str(whole)).split()
