@@ -75,6 +75,7 @@ const GROWTH: usize = 600;
 
 /// What a tokenizer is made of.
 #[derive(Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each turns one part of a tokenizer on")]
 pub(super) struct Kind {
     pub(super) family: &'static str,
     pub(super) nfc: bool,
