@@ -126,12 +126,12 @@ FAULTS = (
     Fault(
         "an edge in front of what may be an added token needs no pair",
         "rust/fast/redo.rs",
-        "Edge::Pair => self.stay(ids[edge - 1], right, cache),",
+        "Edge::Pair => self.pairs.stay(ids[edge - 1], right, cache),",
         "Edge::Pair => true,",
     ),
     Fault(
         "a pair that does not fit is remembered as one that does",
-        "rust/fast/scan.rs",
+        "rust/pairs/mod.rs",
         "cache.store_bad(left, right);",
         "cache.store(left, right);",
     ),
@@ -144,7 +144,7 @@ FAULTS = (
     Fault(
         "a window passes whose pairs do not stay",
         "rust/fast/redo.rs",
-        "if at > 0 && self.stay(ids[at - 1], id, cache) =>",
+        "if at > 0 && self.pairs.stay(ids[at - 1], id, cache) =>",
         "if at > 0 =>",
     ),
     # Whole words

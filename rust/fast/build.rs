@@ -1,7 +1,6 @@
 //! Making the engine of a tokenizer, or saying why there is none.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
 use tokenizers::models::bpe::BPE;
@@ -22,8 +21,6 @@ use crate::tokenizer::Tokenizer;
 
 /// More ids than this are no vocabulary.
 const MOST_IDS: u32 = 1 << 20;
-
-static SERIAL: AtomicU64 = AtomicU64::new(0);
 
 /// Why there is no fast engine, in words for a report.
 type Refusal = &'static str;
@@ -91,7 +88,6 @@ impl Fast {
         let cuts = Cuts::new(&texts, &kinds, &sync, splitter.classes());
         let words = Words::new(&texts, (0..count).filter(|&id| pairs.is_self_canonical(id)));
         Ok(Self {
-            serial: SERIAL.fetch_add(1, Ordering::Relaxed),
             splitter,
             kinds,
             cuts,

@@ -103,7 +103,7 @@ impl Fast {
             (tokens, whole_words) => {
                 let stay = |pair: &[u32]| {
                     // A forbidden pair is one that the merges leave alone: the rule below says what becomes of it.
-                    self.stay(pair[0], pair[1], cache) || self.forbidden.contains(&(pair[0], pair[1]))
+                    self.pairs.stay(pair[0], pair[1], cache) || self.forbidden.contains(&(pair[0], pair[1]))
                 };
                 tokens.windows(2).all(stay) && !whole_words.as_ref().is_some_and(|words| words.contains_key(bytes))
             }

@@ -36,8 +36,6 @@ use crate::split::Splitter;
 
 /// What the fast engine knows of one tokenizer.
 pub struct Fast {
-    /// Tells engines apart in what threads remember.
-    serial: u64,
     splitter: Splitter,
     kinds: Kinds,
     cuts: Cuts,

@@ -153,7 +153,7 @@ impl Fast {
         for (at, &id) in ids.iter().enumerate() {
             match self.kinds.passage(self.kinds.of(id), state) {
                 Passage::Boundary(next) => state = next,
-                Passage::Pair(next) if at > 0 && self.stay(ids[at - 1], id, cache) => state = next,
+                Passage::Pair(next) if at > 0 && self.pairs.stay(ids[at - 1], id, cache) => state = next,
                 Passage::Pair(_) | Passage::Unknown => return false,
             }
         }
@@ -171,7 +171,7 @@ impl Fast {
         let left = if edge == 0 { BORDER } else { self.kinds.of(ids[edge - 1]) };
         let stays = match self.kinds.plain_edge(left, self.kinds.of(right)) {
             Edge::Boundary => true,
-            Edge::Pair => self.stay(ids[edge - 1], right, cache),
+            Edge::Pair => self.pairs.stay(ids[edge - 1], right, cache),
             Edge::Unknown => false,
         };
         stays && self.added_from(ids, edge).is_none()

@@ -75,31 +75,10 @@ impl Fast {
             };
             match self.kinds.edge(before, kinds[right as usize]) {
                 Edge::Boundary => {}
-                Edge::Pair if self.stay(left, right, cache) => {}
+                Edge::Pair if self.pairs.stay(left, right, cache) => {}
                 Edge::Pair => suspects.push(Suspect { edge, bad_pair: true }),
                 Edge::Unknown => suspects.push(Suspect { edge, bad_pair: false }),
             }
         }
-    }
-
-    /// Whether two tokens stay beside each other inside a pre-token.
-    #[inline]
-    pub(crate) fn stay(&self, left: u32, right: u32, cache: &mut PairCache) -> bool {
-        cache.holds(left, right) || self.learn(left, right, cache)
-    }
-
-    /// As [`stay`](Self::stay), of a pair that the cache does not hold.
-    #[cold]
-    fn learn(&self, left: u32, right: u32, cache: &mut PairCache) -> bool {
-        if cache.holds_bad(left, right) {
-            return false;
-        }
-        let stay = self.pairs.fit(left, right);
-        if stay {
-            cache.store(left, right);
-        } else {
-            cache.store_bad(left, right);
-        }
-        stay
     }
 }

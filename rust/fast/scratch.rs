@@ -71,8 +71,6 @@ pub(crate) struct Buffers {
 /// All of it.
 #[derive(Default)]
 pub(crate) struct Scratch {
-    /// The engine that the cache is about.
-    engine: Option<u64>,
     pub(crate) cache: PairCache,
     pub(crate) suspects: Vec<Suspect>,
     pub(crate) windows: Windows,
@@ -88,10 +86,7 @@ impl Fast {
     pub(crate) fn with_scratch<T>(&self, work: impl FnOnce(&mut Scratch) -> T) -> T {
         SCRATCH.with_borrow_mut(|scratch| {
             let scratch = scratch.get_or_insert_default();
-            if scratch.engine != Some(self.serial) {
-                scratch.cache.clear();
-                scratch.engine = Some(self.serial);
-            }
+            scratch.cache.serve(&self.pairs);
             work(scratch)
         })
     }

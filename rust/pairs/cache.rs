@@ -5,6 +5,8 @@
 //! all pairs of the lowest ids in front held less than a quarter of the pairs that are asked; a Bloom filter is not exact: a
 //! false hit is a missed drift.
 
+use super::Pairs;
+
 /// Ids of pairs that can be remembered have this many bits.
 const ID_BITS: u32 = 24;
 const KEY_MASK: u64 = (1 << (2 * ID_BITS)) - 1;
@@ -26,6 +28,8 @@ const FACTOR: u64 = 0x9E37_79B9_7F4B;
 /// It is exact. The hash is a bijection of the key, so the number of a slot and the tag in it are together the whole
 /// key: what is found was stored.
 pub struct PairCache {
+    /// Whose pairs these are.
+    owner: Option<u64>,
     /// `SLOTS` of them.
     tags: Box<[u32]>,
     /// Whole pairs that do not fit, one more than each; 0 is none.
@@ -57,7 +61,15 @@ fn bad_place(left: u32, right: u32) -> (usize, u64) {
 impl PairCache {
     /// An empty memory.
     pub fn new() -> Self {
-        Self { tags: vec![0; SLOTS].into_boxed_slice(), bad: vec![0; 1 << BAD_BITS].into_boxed_slice() }
+        Self { owner: None, tags: vec![0; SLOTS].into_boxed_slice(), bad: vec![0; 1 << BAD_BITS].into_boxed_slice() }
+    }
+
+    /// Be about these pairs from now on; those of other ones are forgotten.
+    pub fn serve(&mut self, pairs: &Pairs) {
+        if self.owner != Some(pairs.serial) {
+            self.clear();
+            self.owner = Some(pairs.serial);
+        }
     }
 
     /// Whether this pair was stored, and no other one has taken its place.

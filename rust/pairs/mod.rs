@@ -33,11 +33,17 @@ pub use atoms::Atoms;
 pub use cache::PairCache;
 pub use merges::Merge;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use merges::{ID_LIMIT, Merges, RANK_BITS};
 use spine::{Answer, Spines};
 
+static SERIAL: AtomicU64 = AtomicU64::new(0);
+
 /// What a BPE model does inside one pre-token.
 pub struct Pairs {
+    /// Tells one vocabulary's pairs from another's in what threads remember.
+    serial: u64,
     atoms: Atoms,
     merges: Merges,
     spines: Spines,
@@ -57,7 +63,7 @@ impl Pairs {
             return None;
         }
         let (merges, spines) = build::build(&atoms, merges);
-        Some(Self { atoms, merges, spines })
+        Some(Self { serial: SERIAL.fetch_add(1, Ordering::Relaxed), atoms, merges, spines })
     }
 
     /// What every token is spelled with.
@@ -78,6 +84,26 @@ impl Pairs {
             Answer::NoFit => false,
             Answer::Unknown => general::fit(&self.atoms, &self.merges, left, right),
         }
+    }
+
+    /// As [`fit`](Self::fit), by a memory that [serves](PairCache::serve) these pairs; what it does not hold is put into it.
+    #[inline]
+    pub fn stay(&self, left: u32, right: u32, cache: &mut PairCache) -> bool {
+        cache.holds(left, right) || self.learn(left, right, cache)
+    }
+
+    #[cold]
+    fn learn(&self, left: u32, right: u32, cache: &mut PairCache) -> bool {
+        if cache.holds_bad(left, right) {
+            return false;
+        }
+        let stay = self.fit(left, right);
+        if stay {
+            cache.store(left, right);
+        } else {
+            cache.store_bad(left, right);
+        }
+        stay
     }
 
     /// Apply the merges to the atoms of one pre-token, in place. All symbols must be atoms: merges that no run of atoms

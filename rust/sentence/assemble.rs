@@ -15,9 +15,8 @@ use crate::provenance;
 use crate::tokenizer::Tokenizer;
 
 /// What a thread keeps from row to row.
+#[derive(Default)]
 struct Scratch {
-    /// The engine that the cache is about.
-    engine: u64,
     work: Work,
     scanned: Scanned,
 }
@@ -30,12 +29,8 @@ impl Tokenizer {
     /// Judge one row by the fast engine; `None` where only the reference may.
     pub(crate) fn audit_sentence(&self, sentence: &Sentence, row: &Row<'_>) -> Option<RowAudit> {
         SCRATCH.with_borrow_mut(|scratch| {
-            let fresh = || Scratch { engine: sentence.serial, work: Work::default(), scanned: Scanned::default() };
-            let Scratch { engine, work, scanned } = &mut **scratch.get_or_insert_with(|| Box::new(fresh()));
-            if *engine != sentence.serial {
-                work.cache.clear();
-                *engine = sentence.serial;
-            }
+            let Scratch { work, scanned } = &mut **scratch.get_or_insert_default();
+            work.cache.serve(&sentence.pairs);
             work.encoded = 0;
             self.judged(sentence, row, scanned, work).ok()
         })

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
 use tokenizers::models::bpe::BPE;
@@ -19,8 +18,6 @@ use crate::tokenizer::{Added, Tokenizer};
 
 /// More ids than this are no vocabulary.
 const MOST_IDS: u32 = 1 << 20;
-
-static SERIAL: AtomicU64 = AtomicU64::new(0);
 
 /// Why there is no fast engine, in words for a report.
 type Refusal = &'static str;
@@ -63,7 +60,6 @@ impl Sentence {
         Ok(Self {
             has_spelled_added: tokenizer.added_tokens().keys().any(|&id| !kinds.of(id).is_hard()),
             lengths: (0..=count).map(length).collect(),
-            serial: SERIAL.fetch_add(1, Ordering::Relaxed),
             kinds,
             crossings,
             pairs,

@@ -24,13 +24,11 @@ use std::sync::Arc;
 use kinds::{Crossings, Kinds, Letters};
 use trie::Trie;
 
-use crate::pairs::{PairCache, Pairs};
+use crate::pairs::Pairs;
 use crate::surfaces::Surfaces;
 
 /// What the fast engine knows of one tokenizer.
 pub struct Sentence {
-    /// Tells engines apart in what threads remember.
-    serial: u64,
     kinds: Kinds,
     crossings: Crossings,
     pairs: Pairs,
@@ -68,17 +66,5 @@ impl Sentence {
             len => usize::from(len),
         });
         lengths.sum()
-    }
-
-    /// Whether two tokens stay beside each other inside a segment.
-    #[inline]
-    fn stay(&self, left: u32, right: u32, cache: &mut PairCache) -> bool {
-        cache.holds(left, right) || {
-            let stay = self.pairs.fit(left, right);
-            if stay {
-                cache.store(left, right);
-            }
-            stay
-        }
     }
 }

@@ -73,7 +73,7 @@ impl Sentence {
                 let before = if at == 0 { Kind::START } else { kinds[ids[at - 1] as usize] };
                 if !kind.is_plain_beside(before) {
                     self.look(ids, at, [before, kind], cache, found)?;
-                } else if !self.stay(ids[at - 1], ids[at], cache) {
+                } else if !self.pairs.stay(ids[at - 1], ids[at], cache) {
                     found.push_pair(at);
                 }
             }
@@ -103,7 +103,7 @@ impl Sentence {
             if !self.may_begin_segment(ids, at, kind) {
                 found.push(at..at + 1);
             }
-        } else if !self.stay(ids[at - 1], ids[at], cache) {
+        } else if !self.pairs.stay(ids[at - 1], ids[at], cache) {
             found.push_pair(at);
         }
         if kind.has(Kind::BROKEN) {

@@ -119,7 +119,7 @@ impl Sentence {
         if let Some(&before) = before.filter(|_| !begins) {
             let first_is_added = trace.pre_tokens.first().is_some_and(|first| self.is_added_pre_token(&trace, first));
             let stays = match trace.ids.first() {
-                Some(&first) if !first_is_added => self.stay(before, first, &mut work.cache),
+                Some(&first) if !first_is_added => self.pairs.stay(before, first, &mut work.cache),
                 _ => !(self.kinds.of(before).has(Kind::ALONE) || tokens.start == 1 && self.is_cut_off(before)),
             };
             if !stays {
@@ -128,7 +128,7 @@ impl Sentence {
         }
         if let Some(&behind) = behind.filter(|_| !ends) {
             let stays = match trace.ids.last() {
-                Some(&last) if !ends_in_added => self.stay(last, behind, &mut work.cache),
+                Some(&last) if !ends_in_added => self.pairs.stay(last, behind, &mut work.cache),
                 Some(_) => !self.has_prefix && !self.kinds.of(behind).has(Kind::ALONE),
                 // Whether a space is put in front depends on whether there is a segment.
                 None => false,
