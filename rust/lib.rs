@@ -34,6 +34,7 @@ mod sources;
 pub mod split;
 mod surfaces;
 pub mod tokenizer;
+mod windows;
 
 #[cfg(feature = "python")]
 mod python;

@@ -274,15 +274,15 @@ FAULTS = (
     ),
     Fault(
         "bytes behind a window are those behind the row's start",
-        "rust/fast/repair.rs",
+        "rust/windows.rs",
         "byte += window.decoded.text.len();",
         "",
     ),
     Fault(
         "a text ends with its last window",
-        "rust/fast/repair.rs",
-        "self.texts.length(&ids[last.tokens.end..])",
-        "self.texts.length(&ids[ids.len()..]) + 0 * last.tokens.end",
+        "rust/windows.rs",
+        "+ length(done..tokens)",
+        "+ length(tokens..tokens)",
     ),
     Fault(
         "a character has one owner outside of windows",

@@ -4,7 +4,7 @@
 //! where pre-tokens end is told by tokens alone nearly everywhere ([`crate::machine`]). So one pass over the tokens
 //! (`scan`) finds the few edges that need a closer look, and around these a stretch that is encoded by itself as it is
 //! within the row (`window`) is encoded again (`local`). What the reference would say of the whole row is put together
-//! from the stretches (`repair`).
+//! from the stretches (`crate::windows`).
 
 mod added;
 mod build;

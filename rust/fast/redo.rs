@@ -2,11 +2,12 @@
 
 use crate::decode::DecodeTrace;
 use crate::fast::Fast;
-use crate::fast::scratch::{Buffers, Redone, Scratch};
+use crate::fast::scratch::{Buffers, Scratch, Work};
 use crate::fast::window::Window;
 use crate::machine::{BORDER, Edge, Passage, START};
 use crate::pairs::PairCache;
 use crate::tokenizer::Tokenizer;
+use crate::windows::Redone;
 
 /// What became of a window.
 enum Outcome {
@@ -19,13 +20,13 @@ enum Outcome {
 impl Tokenizer {
     /// Fill `scratch.windows` with the windows of a row that do not come back; `None` where only the reference may judge.
     pub(super) fn find_windows(&self, fast: &Fast, ids: &[u32], scratch: &mut Scratch) -> Option<()> {
-        let Scratch { cache, suspects, windows, buffers, .. } = scratch;
+        let Scratch { suspects, windows, work } = scratch;
         windows.clear();
-        buffers.encoded = 0;
-        fast.scan(ids, cache, suspects);
+        work.buffers.encoded = 0;
+        fast.scan(ids, &mut work.cache, suspects);
         let mut looked = 0;
         for suspect in suspects.iter() {
-            if suspect.edge < looked || !suspect.bad_pair && fast.is_cleared(ids, suspect.edge, cache) {
+            if suspect.edge < looked || !suspect.bad_pair && fast.is_cleared(ids, suspect.edge, &mut work.cache) {
                 continue;
             }
             let mut window = fast.window(ids, suspect.edge);
@@ -36,11 +37,11 @@ impl Tokenizer {
                 windows.give_up();
             }
             looked = window.tokens.end;
-            if !suspect.bad_pair && !window.holds_added && fast.passes(&ids[window.tokens.clone()], cache) {
+            if !suspect.bad_pair && !window.holds_added && fast.passes(&ids[window.tokens.clone()], &mut work.cache) {
                 continue;
             }
             let bad_token = suspect.bad_pair.then(|| suspect.edge - window.tokens.start);
-            match self.redo(fast, ids, &window, bad_token, windows.next(), cache, buffers) {
+            match self.redo(fast, ids, &window, bad_token, windows.next(), work) {
                 Outcome::Same => {}
                 Outcome::Differs => windows.keep(),
                 Outcome::NotProven => return None,
@@ -50,7 +51,6 @@ impl Tokenizer {
     }
 
     /// Encode a window by itself; the token `bad_token` of it does not stay behind the one before.
-    #[expect(clippy::too_many_arguments, reason = "buffers are handed down one by one")]
     fn redo(
         &self,
         fast: &Fast,
@@ -58,67 +58,41 @@ impl Tokenizer {
         window: &Window,
         bad_token: Option<usize>,
         redone: &mut Redone,
-        cache: &mut PairCache,
-        buffers: &mut Buffers,
+        work: &mut Work,
     ) -> Outcome {
         let ids = &ids[window.tokens.clone()];
+        let Work { cache, buffers } = work;
         redone.tokens = window.tokens.clone();
         let is_whole = fast.join(ids, buffers);
-        buffers.encoded += buffers.text.len();
-        let Ok(text) = std::str::from_utf8(&buffers.text) else {
-            return self.redo_invalid(fast, ids, window, redone, cache, buffers);
-        };
-        if !fast.keeps(ids, text) {
-            return Outcome::NotProven;
+        if let Ok(text) = std::str::from_utf8(&buffers.text) {
+            if !fast.keeps(ids, text) {
+                return Outcome::NotProven;
+            }
+            text.clone_into(&mut redone.decoded.text);
+            if is_whole && !window.holds_added && bad_token.is_none() && fast.stays(ids, cache, buffers) {
+                return Outcome::Same;
+            }
+            let DecodeTrace { ranges, invalid, .. } = &mut redone.decoded;
+            ranges.clear();
+            let starts = std::iter::once(0).chain(buffers.ends.iter().copied());
+            ranges.extend(starts.zip(&buffers.ends).map(|(start, &end)| start..end));
+            invalid.clear();
+            buffers.bad_edge = bad_token.map(|token| buffers.ends[token - 1]);
+        } else {
+            redone.decoded = self.trace_surfaces(ids);
+            if !fast.normal.keeps(&redone.decoded.text) {
+                return Outcome::NotProven;
+            }
+            // The tokens end at other places in this text, and some at none.
+            buffers.ends.clear();
+            buffers.bad_edge = None;
+            buffers.text.clear();
+            buffers.text.extend_from_slice(redone.decoded.text.as_bytes());
         }
-        text.clone_into(&mut redone.decoded.text);
-        if is_whole && !window.holds_added && bad_token.is_none() && fast.stays(ids, cache, buffers) {
-            return Outcome::Same;
-        }
-        buffers.bad_edge = bad_token.map(|token| buffers.ends[token - 1]);
-        let DecodeTrace { ranges, invalid, .. } = &mut redone.decoded;
-        ranges.clear();
-        let starts = std::iter::once(0).chain(buffers.ends.iter().copied());
-        ranges.extend(starts.zip(&buffers.ends).map(|(start, &end)| start..end));
-        invalid.clear();
-        self.encode_window(fast, ids, window, redone, cache, buffers)
-    }
-
-    /// As [`redo`](Self::redo), of bytes that are no UTF-8.
-    fn redo_invalid(
-        &self,
-        fast: &Fast,
-        ids: &[u32],
-        window: &Window,
-        redone: &mut Redone,
-        cache: &mut PairCache,
-        buffers: &mut Buffers,
-    ) -> Outcome {
-        redone.decoded = self.trace_surfaces(ids);
-        if !fast.normal.keeps(&redone.decoded.text) {
-            return Outcome::NotProven;
-        }
-        // The tokens end at other places in this text, and some at none.
-        buffers.ends.clear();
-        buffers.bad_edge = None;
-        buffers.text.clear();
-        buffers.text.extend_from_slice(redone.decoded.text.as_bytes());
-        self.encode_window(fast, ids, window, redone, cache, buffers)
-    }
-
-    fn encode_window(
-        &self,
-        fast: &Fast,
-        ids: &[u32],
-        window: &Window,
-        redone: &mut Redone,
-        cache: &mut PairCache,
-        buffers: &mut Buffers,
-    ) -> Outcome {
         if window.holds_added {
             match self.trace_encode(&redone.decoded.text) {
-                Ok(encoded) => redone.encoded = encoded,
-                Err(_) => return Outcome::NotProven,
+                Ok(encoded) if encoded.located => redone.encoded = encoded,
+                _ => return Outcome::NotProven,
             }
         } else if !fast.encode_locally(ids, cache, buffers, &mut redone.encoded) {
             return Outcome::NotProven;

@@ -1,21 +1,11 @@
 //! What a thread keeps from row to row, so that a row costs no memory of its own.
 
 use std::cell::RefCell;
-use std::ops::Range;
 
-use crate::decode::DecodeTrace;
 use crate::fast::Fast;
 use crate::fast::scan::Suspect;
 use crate::pairs::PairCache;
-use crate::reencode::EncodeTrace;
-
-/// A window whose tokens do not come back.
-#[derive(Default)]
-pub(crate) struct Redone {
-    pub(crate) tokens: Range<usize>,
-    pub(crate) decoded: DecodeTrace,
-    pub(crate) encoded: EncodeTrace,
-}
+use crate::windows::Redone;
 
 /// Windows of one row in order; those of earlier rows lend their memory.
 #[derive(Default)]
@@ -68,13 +58,19 @@ pub(crate) struct Buffers {
     pub(crate) encoded: usize,
 }
 
+/// What encoding a window takes.
+#[derive(Default)]
+pub(crate) struct Work {
+    pub(crate) cache: PairCache,
+    pub(crate) buffers: Buffers,
+}
+
 /// All of it.
 #[derive(Default)]
 pub(crate) struct Scratch {
-    pub(crate) cache: PairCache,
     pub(crate) suspects: Vec<Suspect>,
     pub(crate) windows: Windows,
-    pub(crate) buffers: Buffers,
+    pub(crate) work: Work,
 }
 
 thread_local! {
@@ -86,7 +82,7 @@ impl Fast {
     pub(crate) fn with_scratch<T>(&self, work: impl FnOnce(&mut Scratch) -> T) -> T {
         SCRATCH.with_borrow_mut(|scratch| {
             let scratch = scratch.get_or_insert_default();
-            scratch.cache.serve(&self.pairs);
+            scratch.work.cache.serve(&self.pairs);
             work(scratch)
         })
     }

@@ -252,7 +252,7 @@ impl Judges {
         }
         for is_cleared in [true, false] {
             if is_cleared {
-                self.fast().with_scratch(|scratch| scratch.cache.clear());
+                self.fast().with_scratch(|scratch| scratch.work.cache.clear());
             }
             let Some(found) = self.tokenizer.audit_fast(self.fast(), row) else { continue };
             counts.fast.set(counts.fast.get() + 1);

@@ -5,8 +5,8 @@
 //! the pairs that do not stay, and the places where the text of an added token may begin, where a run of byte tokens
 //! spells a character that has a token, or where the encoder puts a space in front. Around each of them as many tokens as
 //! it takes are encoded again ([`window`]): until the pairs at both edges stay, for then they are encoded by themselves as
-//! they are within the row. What the reference would say of the row is put together from these windows ([`repair`],
-//! [`assemble`]).
+//! they are within the row. What the reference would say of the row is put together from these windows
+//! (`crate::windows`).
 
 mod assemble;
 mod build;

@@ -5,9 +5,10 @@ use std::ops::Range;
 use super::Sentence;
 use super::kinds::Kind;
 use super::scan::{NotProven, Scanned};
-use super::window::{Redone, Work};
+use super::window::Work;
 use crate::align;
 use crate::audit::CleanRuns;
+use crate::windows::Redone;
 
 impl Sentence {
     /// The windows of `ids` that differ when they are encoded again, in order; between two of them is a token at least.

@@ -14,13 +14,7 @@ use crate::decode::DecodeTrace;
 use crate::pairs::PairCache;
 use crate::reencode::{EncodeTrace, PreToken};
 use crate::sources::SPACE_MARKER;
-
-/// Tokens of a row, with what they decode and encode to there.
-pub(super) struct Redone {
-    pub(super) tokens: Range<usize>,
-    pub(super) decoded: DecodeTrace,
-    pub(super) encoded: EncodeTrace,
-}
+use crate::windows::Redone;
 
 /// What encoding takes.
 #[derive(Default)]
