@@ -20,6 +20,7 @@ mod draft;
 pub mod engine;
 pub mod error;
 pub mod fast;
+mod file;
 mod joining;
 pub mod machine;
 pub mod pairs;
@@ -33,6 +34,7 @@ pub mod sentence;
 mod sources;
 pub mod split;
 mod surfaces;
+mod terms;
 pub mod tokenizer;
 mod windows;
 

@@ -3,27 +3,22 @@
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
+use tokenizers::Model;
 use tokenizers::models::bpe::BPE;
-use tokenizers::{Model, ModelWrapper};
 
 use super::Fast;
 use super::added::AddedTexts;
 use super::cuts::Cuts;
-use super::file::{File, RawMerge};
 use super::normal::{Composing, Normal};
 use super::texts::Texts;
 use super::words::Words;
 use crate::byte_level;
+use crate::file::RawMerge;
 use crate::machine::{self, Builder, Kinds, States, Sync, Traits};
 use crate::pairs::{Atoms, Merge, Pairs};
 use crate::split::Splitter;
+use crate::terms::{self, Refusal};
 use crate::tokenizer::Tokenizer;
-
-/// More ids than this are no vocabulary.
-const MOST_IDS: u32 = 1 << 20;
-
-/// Why there is no fast engine, in words for a report.
-type Refusal = &'static str;
 
 impl Fast {
     /// The engine of `tokenizer`, which was read from `json`.
@@ -31,25 +26,12 @@ impl Fast {
     /// # Errors
     /// Why it is not proven for this tokenizer.
     pub(crate) fn new(tokenizer: &Tokenizer, json: &[u8]) -> Result<Self, Refusal> {
-        let ModelWrapper::BPE(model) = tokenizer.reference().get_model() else {
-            return Err("its model is no BPE");
-        };
-        if model.continuing_subword_prefix.as_ref().is_some_and(|prefix| !prefix.is_empty())
-            || model.end_of_word_suffix.as_ref().is_some_and(|suffix| !suffix.is_empty())
-        {
-            return Err("its symbols depend on their place in the word");
-        }
-        if !tokenizer.joins_surfaces() {
-            return Err("its decoder is not byte-level alone");
-        }
-        let file: File<'_> = serde_json::from_slice(json).map_err(|_| "its file is written in an unknown way")?;
+        let model = terms::model(tokenizer)?;
+        let file = terms::file(json)?;
         let splitter = Splitter::recognise(&file.pre_tokenizer).ok_or("its pre-tokenizer is of no known family")?;
         let normal = normal(&file.normalizer).ok_or("its normalizer is of no known kind")?;
         let added = added(tokenizer, &normal)?;
-        let count = tokenizer.outside();
-        if count > MOST_IDS {
-            return Err("its ids are too many or too far apart");
-        }
+        let count = terms::count(tokenizer)?;
         let texts = Texts::new(count, tokenizer.surfaces(), &splitter).ok_or("one of its tokens is too long")?;
 
         let atoms = std::array::from_fn(|byte| {
@@ -131,9 +113,7 @@ fn normal(section: &Value) -> Option<Normal> {
 }
 
 fn added(tokenizer: &Tokenizer, normal: &Normal) -> Result<AddedTexts, Refusal> {
-    if tokenizer.reference().get_encode_special_tokens() {
-        return Err("the texts of its special tokens are encoded as ordinary text");
-    }
+    terms::special_texts(tokenizer)?;
     let tokens = || tokenizer.added_tokens().values().map(|added| &added.token);
     if tokens().any(|token| token.lstrip || token.rstrip || token.single_word) {
         return Err("some of its added tokens look at what stands beside them");
@@ -141,9 +121,7 @@ fn added(tokenizer: &Tokenizer, normal: &Normal) -> Result<AddedTexts, Refusal> 
     if !matches!(normal, Normal::Identity) && tokens().any(|token| token.normalized) {
         return Err("some of its added tokens are looked for in the normalized text");
     }
-    if tokens().any(|token| token.content.contains(char::REPLACEMENT_CHARACTER)) {
-        return Err("an added token holds a replacement character");
-    }
+    tokens().try_for_each(|token| terms::added_text(&token.content))?;
     // What decoding prints for a token is its content only if the decoder does not read it as stand-ins for bytes.
     if tokenizer.added_tokens().iter().any(|(&id, added)| tokenizer.surface(id) != Some(added.token.content.as_bytes()))
     {

@@ -9,7 +9,6 @@
 mod added;
 mod build;
 mod cuts;
-pub(crate) mod file;
 mod local;
 mod normal;
 mod redo;
@@ -63,10 +62,5 @@ impl Fast {
     /// Whether the merges make a token of its bytes, without the whole-word rule.
     pub(crate) fn merges_make(&self, id: u32) -> bool {
         self.pairs.is_self_canonical(id)
-    }
-
-    /// Name of the family of its pre-tokenizer.
-    pub fn family(&self) -> &'static str {
-        self.splitter.family()
     }
 }

@@ -4,23 +4,18 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::Value;
+use tokenizers::Model;
 use tokenizers::models::bpe::BPE;
-use tokenizers::{Model, ModelWrapper};
 
 use super::kinds::{Crossings, Kind, Kinds, Letters};
 use super::shape::Shape;
 use super::trie::{Target, Trie};
 use super::{LONG, Sentence};
-use crate::fast::file::{File, RawMerge};
+use crate::file::RawMerge;
 use crate::pairs::{Atoms, Merge, Pairs};
 use crate::sources::SPACE_MARKER;
+use crate::terms::{self, Refusal};
 use crate::tokenizer::{Added, Tokenizer};
-
-/// More ids than this are no vocabulary.
-const MOST_IDS: u32 = 1 << 20;
-
-/// Why there is no fast engine, in words for a report.
-type Refusal = &'static str;
 
 impl Sentence {
     /// The engine of `tokenizer`, which was read from `json`.
@@ -29,14 +24,7 @@ impl Sentence {
     /// Why it is not proven for this tokenizer.
     pub(crate) fn new(tokenizer: &Tokenizer, json: &[u8]) -> Result<Self, Refusal> {
         let reference = tokenizer.reference();
-        let ModelWrapper::BPE(model) = reference.get_model() else {
-            return Err("its model is no BPE");
-        };
-        if model.continuing_subword_prefix.as_ref().is_some_and(|prefix| !prefix.is_empty())
-            || model.end_of_word_suffix.as_ref().is_some_and(|suffix| !suffix.is_empty())
-        {
-            return Err("its symbols depend on their place in the word");
-        }
+        let model = terms::model(tokenizer)?;
         if model.ignore_merges {
             return Err("its model has whole words that no pre-tokenizer tells apart");
         }
@@ -47,11 +35,8 @@ impl Sentence {
             &section(serde_json::to_value(reference.get_decoder())),
         );
         let shape = shape.ok_or("its normalizer, pre-tokenizer and decoder are of no known family")?;
-        let count = tokenizer.outside();
-        if count > MOST_IDS {
-            return Err("its ids are too many or too far apart");
-        }
-        let file: File<'_> = serde_json::from_slice(json).map_err(|_| "its file is written in an unknown way")?;
+        let count = terms::count(tokenizer)?;
+        let file = terms::file(json)?;
         let added = added(tokenizer)?;
         let vocabulary = Vocabulary::new(tokenizer, model, shape, count)?;
         let (pairs, crossings) = vocabulary.pairs(&file.model.merges.0)?;
@@ -73,16 +58,12 @@ impl Sentence {
 
 /// The texts that encoding turns into added tokens.
 fn added(tokenizer: &Tokenizer) -> Result<Trie, Refusal> {
-    if tokenizer.reference().get_encode_special_tokens() {
-        return Err("the texts of its special tokens are encoded as ordinary text");
-    }
+    terms::special_texts(tokenizer)?;
     let mut trie = Trie::new();
     let mut seen = HashSet::new();
     for (&id, added) in tokenizer.added_tokens() {
         let content = added.token.content.as_str();
-        if content.contains(char::REPLACEMENT_CHARACTER) {
-            return Err("an added token holds a replacement character");
-        }
+        terms::added_text(content)?;
         if content.is_empty() || !seen.insert(content) || tokenizer.reference().token_to_id(content) != Some(id) {
             return Err("two of its added tokens have one text, or one has none");
         }

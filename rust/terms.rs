@@ -1,0 +1,52 @@
+//! What both fast engines ask of a tokenizer before they take it.
+
+use tokenizers::ModelWrapper;
+use tokenizers::models::bpe::BPE;
+
+use crate::file::File;
+use crate::tokenizer::Tokenizer;
+
+/// Why there is no fast engine, in words for a report.
+pub(crate) type Refusal = &'static str;
+
+/// More ids than this are no vocabulary.
+const MOST_IDS: u32 = 1 << 20;
+
+/// The model, a BPE whose symbols are the same wherever they stand.
+pub(crate) fn model(tokenizer: &Tokenizer) -> Result<&BPE, Refusal> {
+    let ModelWrapper::BPE(model) = tokenizer.reference().get_model() else {
+        return Err("its model is no BPE");
+    };
+    let is_set = |affix: &Option<String>| affix.as_ref().is_some_and(|affix| !affix.is_empty());
+    if is_set(&model.continuing_subword_prefix) || is_set(&model.end_of_word_suffix) {
+        return Err("its symbols depend on their place in the word");
+    }
+    Ok(model)
+}
+
+/// One more than the largest id; it stands for all ids outside the vocabulary.
+pub(crate) fn count(tokenizer: &Tokenizer) -> Result<u32, Refusal> {
+    let count = tokenizer.outside();
+    if count > MOST_IDS { Err("its ids are too many or too far apart") } else { Ok(count) }
+}
+
+/// The file that the tokenizer was read from.
+pub(crate) fn file(json: &[u8]) -> Result<File<'_>, Refusal> {
+    serde_json::from_slice(json).map_err(|_| "its file is written in an unknown way")
+}
+
+/// The texts of special tokens are looked for as those of all added tokens are.
+pub(crate) fn special_texts(tokenizer: &Tokenizer) -> Result<(), Refusal> {
+    if tokenizer.reference().get_encode_special_tokens() {
+        return Err("the texts of its special tokens are encoded as ordinary text");
+    }
+    Ok(())
+}
+
+/// No added token is spelled like bytes that are no UTF-8.
+pub(crate) fn added_text(content: &str) -> Result<(), Refusal> {
+    if content.contains(char::REPLACEMENT_CHARACTER) {
+        return Err("an added token holds a replacement character");
+    }
+    Ok(())
+}
