@@ -7,7 +7,6 @@ pub(crate) struct AddedTexts {
     /// In order; none begins another.
     texts: Vec<Box<[u8]>>,
     first_bytes: [bool; 256],
-    longest: usize,
 }
 
 impl AddedTexts {
@@ -19,9 +18,8 @@ impl AddedTexts {
         for text in &texts {
             first_bytes[usize::from(*text.first()?)] = true;
         }
-        let longest = texts.iter().map(|text| text.len()).max().unwrap_or(0);
         let is_prefix = |pair: &[Box<[u8]>]| pair[1].starts_with(&pair[0]);
-        (!texts.windows(2).any(is_prefix)).then_some(Self { texts, first_bytes, longest })
+        (!texts.windows(2).any(is_prefix)).then_some(Self { texts, first_bytes })
     }
 
     /// Those that share bytes with another one in some text: which of the two is found there is told by what else is
@@ -52,28 +50,31 @@ impl AddedTexts {
 
     fn begins_at(&self, text: &[u8], at: usize) -> bool {
         let rest = &text[at..];
-        self.first_bytes[usize::from(rest[0])] && {
-            // Texts in order: one that begins `rest` is the last that is not behind it, one that `rest` begins the next.
-            let next = self.texts.partition_point(|text| **text <= *rest);
-            self.texts.get(next).is_some_and(|text| text.starts_with(rest))
-                || next > 0 && rest.starts_with(&self.texts[next - 1])
-        }
+        self.first_bytes[usize::from(rest[0])] && (self.is_begun(rest) || self.in_front_of(rest).is_some())
+    }
+
+    /// Whether an added token that begins before `limit` may go on where `text` ends.
+    pub(crate) fn may_go_on_behind(&self, text: &[u8], limit: usize) -> bool {
+        (0..limit.min(text.len())).any(|at| self.first_bytes[usize::from(text[at])] && self.is_begun(&text[at..]))
+    }
+
+    /// Whether `text` is the front of an added token, and not all of it.
+    fn is_begun(&self, text: &[u8]) -> bool {
+        // Texts in order: one that `text` begins is the first behind it.
+        let next = self.texts.partition_point(|other| **other <= *text);
+        self.texts.get(next).is_some_and(|other| other.starts_with(text))
+    }
+
+    /// The added token that `text` begins with.
+    fn in_front_of(&self, text: &[u8]) -> Option<&[u8]> {
+        // Texts in order: one that begins `text` is the last that is not behind it.
+        let next = self.texts.partition_point(|other| **other <= *text);
+        self.texts[..next].last().map(|found| &**found).filter(|found| text.starts_with(found))
     }
 
     /// The farthest end of the added tokens in `text` that begin before `limit`.
     pub(crate) fn reach(&self, text: &[u8], limit: usize) -> Option<usize> {
-        let end = |at: usize| {
-            let rest = &text[at..];
-            let next =
-                self.first_bytes[usize::from(rest[0])].then(|| self.texts.partition_point(|text| **text <= *rest))?;
-            let found = self.texts[..next].last().filter(|found| rest.starts_with(found))?;
-            Some(at + found.len())
-        };
-        (0..limit.min(text.len())).filter_map(end).max()
-    }
-
-    /// Length of the longest text.
-    pub(crate) fn longest(&self) -> usize {
-        self.longest
+        let begins = (0..limit.min(text.len())).filter(|&at| self.first_bytes[usize::from(text[at])]);
+        begins.filter_map(|at| Some(at + self.in_front_of(&text[at..])?.len())).max()
     }
 }

@@ -4,8 +4,7 @@ use crate::decode::DecodeTrace;
 use crate::fast::Fast;
 use crate::fast::scratch::{Buffers, Scratch, Work};
 use crate::fast::window::Window;
-use crate::machine::{BORDER, Edge, Passage, START};
-use crate::pairs::PairCache;
+use crate::machine::{BORDER, Edge};
 use crate::tokenizer::Tokenizer;
 use crate::windows::Redone;
 
@@ -26,22 +25,18 @@ impl Tokenizer {
         fast.scan(ids, &mut work.cache, suspects);
         let mut looked = 0;
         for suspect in suspects.iter() {
-            if suspect.edge < looked || !suspect.bad_pair && fast.is_cleared(ids, suspect.edge, &mut work.cache) {
+            if suspect.edge < looked || !suspect.bad_pair && fast.is_cleared(ids, suspect.edge, work) {
                 continue;
             }
-            let mut window = fast.window(ids, suspect.edge);
+            let mut window = fast.window(ids, suspect.edge, &mut work.buffers.text);
             if let Some(last) = windows.as_slice().last().map(|last| last.tokens.clone())
                 && last.end > window.tokens.start
             {
-                window = fast.grown(ids, last.start..window.tokens.end);
+                window = fast.grown(ids, last.start..window.tokens.end, &mut work.buffers.text);
                 windows.give_up();
             }
             looked = window.tokens.end;
-            if !suspect.bad_pair && !window.holds_added && fast.passes(&ids[window.tokens.clone()], &mut work.cache) {
-                continue;
-            }
-            let bad_token = suspect.bad_pair.then(|| suspect.edge - window.tokens.start);
-            match self.redo(fast, ids, &window, bad_token, windows.next(), work) {
+            match self.redo(fast, ids, &window, windows.next(), work) {
                 Outcome::Same => {}
                 Outcome::Differs => windows.keep(),
                 Outcome::NotProven => return None,
@@ -50,52 +45,45 @@ impl Tokenizer {
         Some(())
     }
 
-    /// Encode a window by itself; the token `bad_token` of it does not stay behind the one before.
-    fn redo(
-        &self,
-        fast: &Fast,
-        ids: &[u32],
-        window: &Window,
-        bad_token: Option<usize>,
-        redone: &mut Redone,
-        work: &mut Work,
-    ) -> Outcome {
+    /// Encode a window by itself.
+    fn redo(&self, fast: &Fast, ids: &[u32], window: &Window, redone: &mut Redone, work: &mut Work) -> Outcome {
         let ids = &ids[window.tokens.clone()];
         let Work { cache, buffers } = work;
         redone.tokens = window.tokens.clone();
-        let is_whole = fast.join(ids, buffers);
-        if let Ok(text) = std::str::from_utf8(&buffers.text) {
-            if !fast.keeps(ids, text) {
-                return Outcome::NotProven;
-            }
-            text.clone_into(&mut redone.decoded.text);
-            if is_whole && !window.holds_added && bad_token.is_none() && fast.stays(ids, cache, buffers) {
-                return Outcome::Same;
-            }
-            let DecodeTrace { ranges, invalid, .. } = &mut redone.decoded;
-            ranges.clear();
-            let starts = std::iter::once(0).chain(buffers.ends.iter().copied());
-            ranges.extend(starts.zip(&buffers.ends).map(|(start, &end)| start..end));
-            invalid.clear();
-            buffers.bad_edge = bad_token.map(|token| buffers.ends[token - 1]);
-        } else {
+        let has_gaps = !fast.lay_out(ids, buffers);
+        let is_told = !window.holds_added && fast.split_tokens(ids, buffers);
+        if is_told && fast.pairs_stay(ids, cache, buffers) {
+            return Outcome::Same;
+        }
+        fast.join(ids, buffers);
+        let is_text = redone.read(buffers);
+        if !is_text {
             redone.decoded = self.trace_surfaces(ids);
-            if !fast.normal.keeps(&redone.decoded.text) {
-                return Outcome::NotProven;
-            }
             // The tokens end at other places in this text, and some at none.
             buffers.ends.clear();
-            buffers.bad_edge = None;
             buffers.text.clear();
             buffers.text.extend_from_slice(redone.decoded.text.as_bytes());
         }
+        buffers.encoded += buffers.text.len();
+        let text = &redone.decoded.text;
+        if !is_told && !fast.keeps(ids, text) {
+            return Outcome::NotProven;
+        }
         if window.holds_added {
-            match self.trace_encode(&redone.decoded.text) {
+            match self.trace_encode(text) {
                 Ok(encoded) if encoded.located => redone.encoded = encoded,
                 _ => return Outcome::NotProven,
             }
-        } else if !fast.encode_locally(ids, cache, buffers, &mut redone.encoded) {
-            return Outcome::NotProven;
+        } else {
+            if !is_told {
+                fast.split_text(text, buffers);
+                if is_text && !has_gaps && fast.stays(ids, cache, buffers) {
+                    return Outcome::Same;
+                }
+            }
+            if !fast.encode_locally(ids, cache, buffers, &mut redone.encoded) {
+                return Outcome::NotProven;
+            }
         }
         if redone.encoded.ids == ids {
             return Outcome::Same;
@@ -105,33 +93,41 @@ impl Tokenizer {
     }
 }
 
+impl Redone {
+    /// Take what is laid out in `buffers` for what the tokens decode to; no where it is no text.
+    fn read(&mut self, buffers: &Buffers) -> bool {
+        let Ok(text) = std::str::from_utf8(&buffers.text) else { return false };
+        let DecodeTrace { text: own, ranges, invalid, .. } = &mut self.decoded;
+        text.clone_into(own);
+        ranges.clear();
+        let starts = std::iter::once(0).chain(buffers.ends.iter().copied());
+        ranges.extend(starts.zip(&buffers.ends).map(|(start, &end)| start..end));
+        invalid.clear();
+        true
+    }
+}
+
 impl Fast {
-    /// Join the bytes of tokens, and say whether every token has some.
-    fn join(&self, ids: &[u32], buffers: &mut Buffers) -> bool {
-        buffers.text.clear();
+    /// Fill in where the tokens end, and say whether every one has bytes.
+    fn lay_out(&self, ids: &[u32], buffers: &mut Buffers) -> bool {
         buffers.ends.clear();
+        let mut end = 0;
         let mut is_whole = true;
         for &id in ids {
-            let bytes = self.texts.bytes(id);
-            is_whole &= !bytes.is_empty();
-            buffers.text.extend_from_slice(bytes);
-            buffers.ends.push(buffers.text.len());
+            let length = self.texts.length(&[id]);
+            is_whole &= length > 0;
+            end += length;
+            buffers.ends.push(end);
         }
         is_whole
     }
 
-    /// Whether the tokens of a window pass as they are, without a look at their text: state by state, which knows more than
-    /// the table over pairs of kinds.
-    fn passes(&self, ids: &[u32], cache: &mut PairCache) -> bool {
-        let mut state = START;
-        for (at, &id) in ids.iter().enumerate() {
-            match self.kinds.passage(self.kinds.of(id), state) {
-                Passage::Boundary(next) => state = next,
-                Passage::Pair(next) if at > 0 && self.pairs.stay(ids[at - 1], id, cache) => state = next,
-                Passage::Pair(_) | Passage::Unknown => return false,
-            }
+    /// Fill in the bytes of the tokens.
+    fn join(&self, ids: &[u32], buffers: &mut Buffers) {
+        buffers.text.clear();
+        for &id in ids {
+            buffers.text.extend_from_slice(self.texts.bytes(id));
         }
-        self.kinds.may_end(state) && self.kinds.stay_apart(ids)
     }
 
     /// Whether the normalizer leaves the text of these tokens as it is.
@@ -140,14 +136,14 @@ impl Fast {
     }
 
     /// Whether a suspicious edge is one only because the text of an added token may begin behind it, and none does.
-    fn is_cleared(&self, ids: &[u32], edge: usize, cache: &mut PairCache) -> bool {
+    fn is_cleared(&self, ids: &[u32], edge: usize, work: &mut Work) -> bool {
         let Some(&right) = ids.get(edge) else { return false };
         let left = if edge == 0 { BORDER } else { self.kinds.of(ids[edge - 1]) };
         let stays = match self.kinds.plain_edge(left, self.kinds.of(right)) {
             Edge::Boundary => true,
-            Edge::Pair => self.pairs.stay(ids[edge - 1], right, cache),
+            Edge::Pair => self.pairs.stay(ids[edge - 1], right, &mut work.cache),
             Edge::Unknown => false,
         };
-        stays && self.added_from(ids, edge).is_none()
+        stays && self.added_from(ids, edge, &mut work.buffers.text).is_none()
     }
 }

@@ -3,6 +3,7 @@
 use crate::audit::{CleanRuns, Row, RowAudit};
 use crate::engine::Answered;
 use crate::fast::Fast;
+use crate::machine::OPAQUE;
 use crate::tokenizer::Tokenizer;
 use crate::windows::Redone;
 
@@ -50,7 +51,8 @@ impl Fast {
     }
 
     fn begins_inside_character(&self, id: u32) -> bool {
-        self.texts.bytes(id).first().is_some_and(|&byte| is_continuation(byte))
+        // All others are text by themselves.
+        self.kinds.of(id) == OPAQUE && self.texts.bytes(id).first().is_some_and(|&byte| is_continuation(byte))
     }
 
     fn is_inside_character(&self, id: u32) -> bool {

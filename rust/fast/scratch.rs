@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use crate::fast::Fast;
+use crate::fast::local::Piece;
 use crate::fast::scan::Suspect;
 use crate::pairs::PairCache;
 use crate::windows::Redone;
@@ -52,8 +53,8 @@ pub(crate) struct Buffers {
     /// Where every character begins, and the end of the last.
     pub(crate) chars: Vec<usize>,
     pub(crate) symbols: Vec<u32>,
-    /// Where in the text two tokens meet that do not stay, if that is known.
-    pub(crate) bad_edge: Option<usize>,
+    /// The pre-tokens of the text.
+    pub(crate) pieces: Vec<Piece>,
     /// Bytes that were looked at in this row.
     pub(crate) encoded: usize,
 }

@@ -15,19 +15,19 @@ pub(crate) struct Window {
 
 impl Fast {
     /// The window around the edge before token `edge`.
-    pub(crate) fn window(&self, ids: &[u32], edge: usize) -> Window {
+    pub(crate) fn window(&self, ids: &[u32], edge: usize, text: &mut Vec<u8>) -> Window {
         let start = if self.is_border(ids, edge) { edge } else { self.cut_before(ids, edge) };
         let end = if self.ends_segment(ids, edge) { edge } else { self.cut_from(ids, edge + 1) };
-        self.grown(ids, start..end)
+        self.grown(ids, start..end, text)
     }
 
     /// Widen a window until every text of an added token that begins in it lies well inside.
-    pub(crate) fn grown(&self, ids: &[u32], mut tokens: Range<usize>) -> Window {
+    pub(crate) fn grown(&self, ids: &[u32], mut tokens: Range<usize>, text: &mut Vec<u8>) -> Window {
         let mut holds_added = false;
         let mut looked = tokens.start;
         while let Some(at) = (looked..tokens.end).find(|&at| self.may_begin_added(ids[at])) {
             looked = at + 1;
-            if let Some(last) = self.added_from(ids, at) {
+            if let Some(last) = self.added_from(ids, at, text) {
                 holds_added = true;
                 // The token that holds its end starts afresh in its middle, so the next one has to be inside as well.
                 if last + 1 >= tokens.end && !self.ends_segment(ids, tokens.end) {
@@ -38,20 +38,23 @@ impl Fast {
         Window { tokens, holds_added }
     }
 
-    /// The last token that the texts of added tokens reach into that begin in token `at`.
-    pub(crate) fn added_from(&self, ids: &[u32], at: usize) -> Option<usize> {
-        let own = self.texts.bytes(ids[at]).len();
-        let mut text = Vec::new();
-        let mut ends = Vec::new();
+    /// The last token that the texts of added tokens reach into that begin in token `at`; `text` is room to look for them.
+    pub(crate) fn added_from(&self, ids: &[u32], at: usize, text: &mut Vec<u8>) -> Option<usize> {
+        let own = self.texts.length(&ids[at..=at]);
+        text.clear();
         for &id in ids[at..].iter().take_while(|&&id| self.kinds.of(id) != BORDER) {
             text.extend_from_slice(self.texts.bytes(id));
-            ends.push(text.len());
-            if text.len() >= own + self.added.longest() {
+            if !self.added.may_go_on_behind(text, own) {
                 break;
             }
         }
-        let end = self.added.reach(&text, own)?;
-        Some(at + ends.partition_point(|&token_end| token_end < end))
+        let mut end = self.added.reach(text, own)?;
+        let mut last = at;
+        while end > self.texts.length(&ids[last..=last]) {
+            end -= self.texts.length(&ids[last..=last]);
+            last += 1;
+        }
+        Some(last)
     }
 
     /// The last place before `edge` where the text falls apart.
