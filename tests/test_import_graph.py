@@ -142,3 +142,9 @@ def test_help_needs_no_reader_and_no_renderer() -> None:
         "with contextlib.redirect_stdout(io.StringIO()): assert main(['check', '--help']) == 0"
     )
     assert not {"msgspec", "rich", "tokenizers", "pyarrow", "numpy.random"} & after
+
+
+def test_a_plain_array_brings_no_masked_ones() -> None:
+    after = modules_after("import numpy\nfrom tito_audit.records import as_array\nas_array(numpy.zeros(2), 'mask')")
+    assert "tito_audit.records" in after
+    assert "numpy.ma" not in after

@@ -255,9 +255,14 @@ def viewable(obj: object) -> bool:
     return isinstance(obj, np.ndarray) or hasattr(obj, "__array__")
 
 
+def _is_array_of_its_own_kind(obj: object) -> bool:
+    return isinstance(obj, np.ndarray) and type(obj) is not np.ndarray
+
+
 def as_array(obj: Any, column: str) -> NDArray[Any]:  # noqa: ANN401 - torch, pandas and Arrow share no type
     """View through numpy; a tensor is taken off its graph and device first."""
-    if isinstance(obj, np.ma.MaskedArray) and obj.ndim and np.ma.is_masked(obj):
+    # A plain array is none, and must not pay for the import of numpy.ma, which is lazy.
+    if _is_array_of_its_own_kind(obj) and isinstance(obj, np.ma.MaskedArray) and obj.ndim and np.ma.is_masked(obj):
         place = np.argwhere(np.ma.getmaskarray(obj))[0].tolist()
         raise RecordError(
             f"{column}: a numpy masked array whose entry at position {', '.join(map(str, place))} is masked, which is "
