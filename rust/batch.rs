@@ -149,9 +149,10 @@ impl<'a> Batch<'a> {
     ) -> AuditColumns {
         let shares = shares(&self.offsets, threads);
         AuditColumns::joined(pool::map(shares.len(), threads, |share| {
-            let mut columns = AuditColumns::default();
+            let rows = shares[share].clone();
+            let mut columns = AuditColumns::with_room(self.offsets[rows.end] - self.offsets[rows.start]);
             let (mut ids, mut mask, mut owners) = (Vec::new(), Vec::new(), Vec::new());
-            for index in shares[share].clone() {
+            for index in rows {
                 // Copied, the mask like the ids: one that changes under way must not give one row two masks.
                 self.ids.read_row(tokenizer, self.range(index), &mut ids);
                 self.read(self.mask, index, &mut mask);

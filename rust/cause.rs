@@ -1,6 +1,8 @@
 //! Why a span drifts. Every cause is one sentence of the form "a span is X iff ..."; the first that holds, in order of
 //! precedence, is the span's cause.
 
+use std::cell::LazyCell;
+
 use crate::ByteRange;
 use crate::align::Span;
 use crate::decode::DecodeTrace;
@@ -109,13 +111,13 @@ impl Drift<'_> {
         for run in spans.chunk_by(touch) {
             // A stripped or added space stands in a span of its own: where a span beside it has the space on the other
             // side, it only moved.
-            let space_moved = self.sampled_bytes(run).eq(self.reencoded_bytes(run));
-            causes.extend(run.iter().map(|span| self.cause(span, space_moved)));
+            let space_moved = LazyCell::new(|| self.sampled_bytes(run).eq(self.reencoded_bytes(run)));
+            causes.extend(run.iter().map(|span| self.cause(span, || *space_moved)));
         }
         causes
     }
 
-    fn cause(&self, span: &Span, space_moved: bool) -> Cause {
+    fn cause(&self, span: &Span, space_moved: impl Fn() -> bool) -> Cause {
         let sampled = &self.ids[span.sampled.clone()];
         let reencoded = &self.encoded.ids[span.reencoded.clone()];
         let both = || sampled.iter().chain(reencoded).copied();
@@ -134,7 +136,7 @@ impl Drift<'_> {
             Cause::Normalizer
         } else if self.is_clean_run(span) {
             Cause::ControlSpacing
-        } else if !space_moved && self.differs_in_prefix(span) {
+        } else if self.differs_in_prefix(span) && !space_moved() {
             Cause::PrefixSpace
         } else if sampled.iter().any(|&id| self.tokenizer.is_byte_token(id)) {
             Cause::ByteFallback

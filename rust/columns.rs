@@ -139,6 +139,14 @@ pub struct AuditColumns {
 }
 
 impl AuditColumns {
+    /// Empty, with room for the re-encoded ids of rows of `tokens` tokens, should they all drift: these are most of what there
+    /// is to lay out, and memory that is not written to costs nothing.
+    pub(crate) fn with_room(tokens: usize) -> Self {
+        let mut columns = Self::default();
+        columns.reencoded.values.reserve(tokens);
+        columns
+    }
+
     /// Lay out the next row; one that failed is clean and empty but for its entry in `errors`.
     pub(crate) fn push(&mut self, row: Result<RowAudit>, options: PipelineOptions) {
         let row = row.unwrap_or_else(|error| {

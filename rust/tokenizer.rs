@@ -299,12 +299,13 @@ impl Tokenizer {
 
     /// Whether `id` comes back when its own string is encoded as one pre-token; other models than BPE always say yes.
     pub fn is_reachable(&self, id: u32) -> bool {
+        if self.added(id).is_some() || self.fast().is_some_and(|fast| fast.comes_back(id)) {
+            return true;
+        }
         let (ModelWrapper::BPE(model), Some(token)) = (self.reference.get_model(), self.token(id)) else {
             return true;
         };
-        self.added(id).is_some()
-            || self.fast().is_some_and(|fast| fast.comes_back(id))
-            || model.tokenize(token).is_ok_and(|tokens| matches!(&tokens[..], [one] if one.id == id))
+        model.tokenize(token).is_ok_and(|tokens| matches!(&tokens[..], [one] if one.id == id))
     }
 
     /// Whether the merges alone, without the whole-word rule, make the token `id` of a pre-token that became it.
