@@ -114,25 +114,54 @@ pub struct RowAudit {
     pub pipeline: Option<Pipeline>,
 }
 
+impl RowAudit {
+    /// Forget the row, and keep the memory.
+    fn clear(&mut self) {
+        let Self { mut reencoded, mut unknown, mut findings, mut straddling, .. } = std::mem::take(self);
+        reencoded.clear();
+        unknown.clear();
+        findings.clear();
+        straddling.clear();
+        *self = Self { reencoded, unknown, findings, straddling, ..Self::default() };
+    }
+}
+
 impl Tokenizer {
     /// Judge one row, with the engine that `engine` allows: whichever answers, the verdict is the same.
     ///
     /// # Errors
     /// [`Error::Reference`](crate::Error::Reference) where the reference fails on the row.
     pub fn audit(&self, row: &Row<'_>, options: PipelineOptions, engine: Engine) -> Result<RowAudit> {
+        let mut audit = RowAudit::default();
+        self.audit_into(&mut audit, row, options, engine)?;
+        Ok(audit)
+    }
+
+    /// As [`audit`](Self::audit), into one that lends its memory.
+    pub(crate) fn audit_into(
+        &self,
+        audit: &mut RowAudit,
+        row: &Row<'_>,
+        options: PipelineOptions,
+        engine: Engine,
+    ) -> Result<()> {
         let fast = self.fast().filter(|_| engine != Engine::Reference);
-        if let Some(mut audit) = fast.and_then(|fast| self.audit_proven(fast, row)) {
-            audit.pipeline = options.any().then(|| self.pipeline(row.ids, &audit, options));
-            return Ok(audit);
+        if fast.and_then(|fast| self.audit_proven(audit, fast, row)).is_some() {
+            audit.pipeline = options.any().then(|| self.pipeline(row.ids, audit, options));
+        } else {
+            *audit = self.reference_audit(row, options)?;
         }
-        self.reference_audit(row, options)
+        Ok(())
     }
 
     /// The fast engine's answer, `None` where only the reference may judge the row.
-    pub(crate) fn audit_proven(&self, proven: &Proven, row: &Row<'_>) -> Option<RowAudit> {
+    pub(crate) fn audit_proven(&self, audit: &mut RowAudit, proven: &Proven, row: &Row<'_>) -> Option<()> {
+        audit.clear();
+        audit.engine = Answered::Fast;
+        audit.located = true;
         match proven {
-            Proven::ByteLevel(fast) => self.audit_fast(fast, row),
-            Proven::Sentence(sentence) => self.audit_sentence(sentence, row),
+            Proven::ByteLevel(fast) => self.audit_fast(audit, fast, row),
+            Proven::Sentence(sentence) => self.audit_sentence(audit, sentence, row),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Many rows as ragged arrays.
 
-use crate::audit::{PipelineOptions, Row};
+use crate::audit::{PipelineOptions, Row, RowAudit};
 use crate::columns::AuditColumns;
 use crate::engine::Engine;
 use crate::error::{Error, Result, guarded};
@@ -152,6 +152,7 @@ impl<'a> Batch<'a> {
             let rows = shares[share].clone();
             let mut columns = AuditColumns::with_room(self.offsets[rows.end] - self.offsets[rows.start]);
             let (mut ids, mut mask, mut owners) = (Vec::new(), Vec::new(), Vec::new());
+            let mut audit = RowAudit::default();
             for index in rows {
                 // Copied, the mask like the ids: one that changes under way must not give one row two masks.
                 self.ids.read_row(tokenizer, self.range(index), &mut ids);
@@ -168,7 +169,8 @@ impl<'a> Batch<'a> {
                     lacks_context: self.row_start.is_some_and(|row_start| row_start[index]),
                 };
                 // A row on which the reference panics is an error of that row alone.
-                columns.push(guarded(|| tokenizer.audit(&row, options, engine)), options);
+                let judged = guarded(|| tokenizer.audit_into(&mut audit, &row, options, engine));
+                columns.push(judged.map(|()| &audit), options);
             }
             columns
         }))

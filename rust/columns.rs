@@ -148,10 +148,11 @@ impl AuditColumns {
     }
 
     /// Lay out the next row; one that failed is clean and empty but for its entry in `errors`.
-    pub(crate) fn push(&mut self, row: Result<RowAudit>, options: PipelineOptions) {
+    pub(crate) fn push(&mut self, row: Result<&RowAudit>, options: PipelineOptions) {
+        let failed = RowAudit { pipeline: options.any().then(Pipeline::default), ..RowAudit::default() };
         let row = row.unwrap_or_else(|error| {
             self.errors.push((self.drifted.len(), error.to_string()));
-            RowAudit { pipeline: options.any().then(Pipeline::default), ..RowAudit::default() }
+            &failed
         });
         self.engine.push(row.engine.index());
         self.drifted.push(row.first_diff.is_some());
@@ -164,8 +165,8 @@ impl AuditColumns {
         self.n_shared_chars.push(entry(Some(row.shared_characters)));
         self.reencoded.push(row.reencoded.iter().copied());
         self.unknown.push(row.unknown.iter().map(|&position| entry(Some(position))));
-        self.spans.push(&row);
-        self.straddling.push(&row);
+        self.spans.push(row);
+        self.straddling.push(row);
         if let Some(pipeline) = &row.pipeline {
             self.pipeline.push(pipeline);
         }

@@ -59,8 +59,6 @@ impl Tokenizer {
         let is_text = redone.read(buffers);
         if !is_text {
             redone.decoded = self.trace_surfaces(ids);
-            // The tokens end at other places in this text, and some at none.
-            buffers.ends.clear();
             buffers.text.clear();
             buffers.text.extend_from_slice(redone.decoded.text.as_bytes());
         }
@@ -76,8 +74,13 @@ impl Tokenizer {
             }
         } else {
             if !is_told {
+                let is_tiled = is_text && !has_gaps;
+                if !is_tiled {
+                    // Tokens end at other places in this text, or at none.
+                    buffers.ends.clear();
+                }
                 fast.split_text(text, buffers);
-                if is_text && !has_gaps && fast.stays(ids, cache, buffers) {
+                if is_tiled && fast.stays(ids, cache, buffers) {
                     return Outcome::Same;
                 }
             }

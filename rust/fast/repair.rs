@@ -1,7 +1,6 @@
 //! A row end to end.
 
 use crate::audit::{CleanRuns, Row, RowAudit};
-use crate::engine::Answered;
 use crate::fast::Fast;
 use crate::machine::OPAQUE;
 use crate::tokenizer::Tokenizer;
@@ -9,11 +8,10 @@ use crate::windows::Redone;
 
 impl Tokenizer {
     /// Judge one row by the fast engine; `None` where only the reference may.
-    pub(crate) fn audit_fast(&self, fast: &Fast, row: &Row<'_>) -> Option<RowAudit> {
+    pub(crate) fn audit_fast(&self, audit: &mut RowAudit, fast: &Fast, row: &Row<'_>) -> Option<()> {
         fast.with_scratch(|scratch| {
             self.find_windows(fast, row.ids, scratch)?;
-            let encoded_bytes = scratch.work.buffers.encoded;
-            let mut audit = RowAudit { engine: Answered::Fast, located: true, encoded_bytes, ..RowAudit::default() };
+            audit.encoded_bytes = scratch.work.buffers.encoded;
             let windows = scratch.windows.as_slice();
             if let Some(owners) = row.owners.or(row.mask) {
                 audit.shared_characters = fast.shared_between_tokens(row.ids, owners, windows);
@@ -21,9 +19,9 @@ impl Tokenizer {
             if !windows.is_empty() {
                 let length = |tokens| fast.texts.length(&row.ids[tokens]);
                 // A run between added tokens is encoded in its row as it is by itself: none that drifts comes back.
-                self.explain_windows(row, windows, &CleanRuns::default(), length, &mut audit);
+                self.explain_windows(row, windows, &CleanRuns::default(), length, audit);
             }
-            Some(audit)
+            Some(())
         })
     }
 }

@@ -254,7 +254,7 @@ impl Judges {
             if is_cleared {
                 self.fast().with_scratch(|scratch| scratch.work.cache.clear());
             }
-            let Some(found) = self.tokenizer.audit_fast(self.fast(), row) else { continue };
+            let Some(found) = by_fast(&self.tokenizer, row) else { continue };
             counts.fast.set(counts.fast.get() + 1);
             prop_assert_eq!(&same_work(found, &expected), &expected, "with an empty cache: {}", is_cleared);
         }
@@ -321,12 +321,19 @@ kinds! {
     deepseek_nfc_whole_words Kind { family: "deepseek", nfc: true, whole_words: true, ..Kind::default() };
 }
 
+/// What the fast engine says of a row, in memory that another row was in.
+fn by_fast(tokenizer: &Tokenizer, row: &Row<'_>) -> Option<RowAudit> {
+    let mut audit = RowAudit { reencoded: vec![1], unknown: vec![2], artefact: true, ..RowAudit::default() };
+    tokenizer.audit_proven(&mut audit, tokenizer.fast()?, row)?;
+    Some(audit)
+}
+
 /// A character that does not begin begins nowhere: it has the owner of its own bytes.
 #[test]
 fn a_broken_character_behind_an_added_token_is_shared_with_nobody() {
     let judges = Judges::new(Kind { family: "gpt2", added: &APART, ..Kind::default() });
     let added = *judges.tokenizer.added_tokens().keys().min().unwrap();
     let row = Row { ids: &[added, judges.ids[&[0x80][..]]], mask: Some(&[0, 1]), ..Row::default() };
-    let found = judges.tokenizer.audit_fast(judges.fast(), &row).unwrap();
+    let found = by_fast(&judges.tokenizer, &row).unwrap();
     assert_eq!((found.shared_characters, found.first_diff), (0, Some(1)));
 }

@@ -7,7 +7,6 @@ use super::Sentence;
 use super::scan::{NotProven, Scanned};
 use super::window::Work;
 use crate::audit::{CleanRuns, Row, RowAudit};
-use crate::engine::Answered;
 use crate::provenance;
 use crate::tokenizer::Tokenizer;
 
@@ -24,32 +23,33 @@ thread_local! {
 
 impl Tokenizer {
     /// Judge one row by the fast engine; `None` where only the reference may.
-    pub(crate) fn audit_sentence(&self, sentence: &Sentence, row: &Row<'_>) -> Option<RowAudit> {
+    pub(crate) fn audit_sentence(&self, audit: &mut RowAudit, sentence: &Sentence, row: &Row<'_>) -> Option<()> {
         SCRATCH.with_borrow_mut(|scratch| {
             let Scratch { work, scanned } = &mut **scratch.get_or_insert_default();
             work.cache.serve(&sentence.pairs);
             work.encoded = 0;
-            self.judged(sentence, row, scanned, work).ok()
+            self.judge(audit, sentence, row, scanned, work).ok()?;
+            audit.encoded_bytes = work.encoded;
+            Some(())
         })
     }
 
-    fn judged(
+    fn judge(
         &self,
+        audit: &mut RowAudit,
         sentence: &Sentence,
         row: &Row<'_>,
         scanned: &mut Scanned,
         work: &mut Work,
-    ) -> Result<RowAudit, NotProven> {
+    ) -> Result<(), NotProven> {
         let mut redone = sentence.redone(row.ids, scanned, work)?;
         sentence.reach_first_difference(row.ids, &mut redone, work)?;
-        let mut audit = RowAudit { engine: Answered::Fast, located: true, ..RowAudit::default() };
         if let Some(owners) = row.owners.or(row.mask) {
             let windows = redone.iter().map(|window| &window.tokens);
             audit.shared_characters = sentence.shared_in_byte_runs(row.ids, owners, &scanned.byte_runs, windows);
         }
         if redone.is_empty() {
-            audit.encoded_bytes = work.encoded;
-            return Ok(audit);
+            return Ok(());
         }
         let runs = if scanned.has_added { sentence.clean_runs(row.ids, &redone, work)? } else { CleanRuns::default() };
         let length = |tokens: Range<usize>| {
@@ -58,9 +58,8 @@ impl Tokenizer {
             let has_cut = tokens.start == 0 && !tokens.is_empty() && sentence.has_prefix;
             bytes - usize::from(has_cut && sentence.bytes(row.ids[0]).first() == Some(&b' '))
         };
-        self.explain_windows(row, &redone, &runs, length, &mut audit);
-        audit.encoded_bytes = work.encoded;
-        Ok(audit)
+        self.explain_windows(row, &redone, &runs, length, audit);
+        Ok(())
     }
 }
 
