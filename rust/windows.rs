@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use crate::ByteRange;
 use crate::align::{self, Side};
 use crate::audit::{CleanRuns, Finding, Row, RowAudit, flags};
 use crate::cause::Drift;
@@ -87,26 +88,64 @@ impl Tokenizer {
 /// Whose bytes the tokens of one window cover, which begins at `byte`.
 fn share_out(row: &Row<'_>, window: &Redone, byte: usize, audit: &mut RowAudit) {
     let Redone { tokens, decoded, encoded } = window;
-    let is_one = |owners: &[u8]| owners[tokens.clone()].iter().all(|owner| *owner == owners[tokens.start]);
-    let Some(owners) = row.owners.or(row.mask) else { return };
-    if is_one(owners) && row.mask.is_none_or(is_one) {
-        return;
+    let Some(owners) = row.owners.or(row.mask).map(|owners| &owners[tokens.clone()]) else { return };
+    let mask = row.mask.map(|mask| &mask[tokens.clone()]);
+    for part in mixed(window, owners, mask) {
+        let sampled = touching(&decoded.ranges, &part);
+        let ranges: Vec<ByteRange> = decoded.ranges[sampled.clone()].iter().map(|range| within(range, &part)).collect();
+        let of_bytes = |owners: &[u8]| provenance::owner_of_bytes(part.len(), &ranges, &owners[sampled.clone()]);
+        let byte_owner = of_bytes(owners);
+        // Without owners of their own, the owners of the bytes are their mask.
+        let own_mask = mask.filter(|_| row.owners.is_some()).map(of_bytes);
+        let byte_mask = mask.map(|_| own_mask.as_deref().unwrap_or(&byte_owner));
+        audit.shared_characters += provenance::shared_characters(&decoded.text[part.clone()], &byte_owner);
+        let whole = encoded.ranges.partition_point(|range| range.start < part.start)
+            ..encoded.ranges.partition_point(|range| range.end <= part.end);
+        let ranges: Vec<ByteRange> = encoded.ranges[whole.clone()].iter().map(|range| within(range, &part)).collect();
+        let (straddling, crossing) = provenance::straddling(&ranges, byte_mask, &byte_owner);
+        audit.owner_crossing += crossing;
+        let first = audit.reencoded.len() + whole.start;
+        audit.straddling.extend(straddling.into_iter().map(|mut token| {
+            token.index += first;
+            token.bytes = moved(&token.bytes, byte + part.start);
+            token
+        }));
     }
-    let of_bytes =
-        |owners: &[u8]| provenance::owner_of_bytes(decoded.text.len(), &decoded.ranges, &owners[tokens.clone()]);
-    let byte_owner = of_bytes(owners);
-    // Without owners of their own, the owners of the bytes are their mask.
-    let own_mask = row.mask.filter(|_| row.owners.is_some()).map(of_bytes);
-    let byte_mask = row.mask.map(|_| own_mask.as_deref().unwrap_or(&byte_owner));
-    audit.shared_characters += provenance::shared_characters(&decoded.text, &byte_owner);
-    let (straddling, crossing) = provenance::straddling(&encoded.ranges, byte_mask, &byte_owner);
-    audit.owner_crossing += crossing;
-    let first = audit.reencoded.len();
-    audit.straddling.extend(straddling.into_iter().map(|mut token| {
-        token.index += first;
-        token.bytes = moved(&token.bytes, byte);
-        token
-    }));
+}
+
+/// The parts of a window's text, in order and apart, that hold whatever has bytes of several owners: the characters and the
+/// re-encoded tokens in which one owner's bytes end and another's begin.
+fn mixed(window: &Redone, owners: &[u8], mask: Option<&[u8]>) -> Vec<ByteRange> {
+    let Redone { decoded: DecodeTrace { text, ranges, invalid, .. }, encoded, .. } = window;
+    let changes = |owners: &[u8], at: usize| owners[at - 1] != owners[at];
+    let mut changes = (1..owners.len()).filter(|&at| changes(owners, at) || mask.is_some_and(|mask| changes(mask, at)));
+    if !invalid.is_empty() {
+        // A replaced stretch is that of all its tokens.
+        return changes.next().map(|_| 0..text.len()).into_iter().collect();
+    }
+    let mut parts: Vec<ByteRange> = Vec::new();
+    for at in changes.map(|token| ranges[token].start) {
+        let token = encoded.ranges[touching(&encoded.ranges, &(at..at + 1))].first();
+        let reach = token.filter(|token| token.start < at).unwrap_or(&(at..at)).clone();
+        let is_boundary = |at: &usize| text.is_char_boundary(*at);
+        let part = (0..=reach.start).rev().find(is_boundary).unwrap_or(0)
+            ..(reach.end..=text.len()).find(is_boundary).unwrap_or(text.len());
+        match parts.last_mut().filter(|last| part.start < last.end) {
+            Some(last) => last.end = last.end.max(part.end),
+            None => parts.extend((!part.is_empty()).then_some(part)),
+        }
+    }
+    parts
+}
+
+/// Those of `sorted` ranges that share a byte with `part`, and empty ones among them.
+fn touching(sorted: &[ByteRange], part: &ByteRange) -> Range<usize> {
+    sorted.partition_point(|range| range.end <= part.start)..sorted.partition_point(|range| range.start < part.end)
+}
+
+/// What `range` covers of `part`, counted in it.
+fn within(range: &ByteRange, part: &ByteRange) -> ByteRange {
+    range.start.clamp(part.start, part.end) - part.start..range.end.clamp(part.start, part.end) - part.start
 }
 
 /// Bytes of the text of a row of `tokens` tokens.

@@ -126,7 +126,7 @@ FAULTS = (
     Fault(
         "an edge in front of what may be an added token needs no pair",
         "rust/fast/redo.rs",
-        "Edge::Pair => self.pairs.stay(ids[edge - 1], right, cache),",
+        "Edge::Pair => self.pairs.stay(ids[edge - 1], right, &mut work.cache),",
         "Edge::Pair => true,",
     ),
     Fault(
@@ -143,9 +143,9 @@ FAULTS = (
     ),
     Fault(
         "a window passes whose pairs do not stay",
-        "rust/fast/redo.rs",
-        "if at > 0 && self.pairs.stay(ids[at - 1], id, cache) =>",
-        "if at > 0 =>",
+        "rust/fast/local.rs",
+        "let mut stay = |pair: &[u32]| self.pairs.stay(pair[0], pair[1], cache);",
+        "let mut stay = |pair: &[u32]| self.pairs.stay(pair[0], pair[1], cache) || true;",
     ),
     # Whole words
     Fault(
@@ -169,9 +169,46 @@ FAULTS = (
     ),
     Fault(
         "a window passes wherever its text ends",
-        "rust/fast/redo.rs",
+        "rust/fast/local.rs",
         "self.kinds.may_end(state) && self.kinds.stay_apart(ids)",
         "self.kinds.stay_apart(ids)",
+    ),
+    # What is mended by tokens
+    Fault(
+        "what is mended need not fit what stands before it",
+        "rust/fast/local.rs",
+        "if stays_left && stays_right {",
+        "if stays_right {",
+    ),
+    Fault(
+        "what is mended need not fit what stands behind it",
+        "rust/fast/local.rs",
+        "if stays_left && stays_right {",
+        "if stays_left {",
+    ),
+    Fault(
+        "only the first bad pair of a pre-token is mended",
+        "rust/fast/local.rs",
+        "if stay(encoded[first..].last(), Some(next)) {",
+        "if merged > 0 || stay(encoded[first..].last(), Some(next)) {",
+    ),
+    Fault(
+        "what is mended is no whole word",
+        "rust/fast/local.rs",
+        "if encoded.len() > first + 1\n",
+        "if encoded.len() > usize::MAX - 1\n",
+    ),
+    Fault(
+        "a boundary stands behind the token it is in front of",
+        "rust/fast/local.rs",
+        "std::mem::replace(&mut first, at)..at",
+        "std::mem::replace(&mut first, at + 1)..at + 1",
+    ),
+    Fault(
+        "tokens without bytes are part of a pre-token",
+        "rust/fast/redo.rs",
+        "let is_tiled = is_text && !has_gaps;",
+        "let is_tiled = is_text;",
     ),
     # Normal forms
     Fault(
@@ -200,7 +237,7 @@ FAULTS = (
     ),
     Fault(
         "a window passes whatever a normal form makes of it",
-        "rust/fast/redo.rs",
+        "rust/fast/local.rs",
         "self.kinds.may_end(state) && self.kinds.stay_apart(ids)",
         "self.kinds.may_end(state)",
     ),
@@ -214,7 +251,7 @@ FAULTS = (
     Fault(
         "the text of an added token lies in one token",
         "rust/fast/added.rs",
-        "self.texts.get(next).is_some_and(|text| text.starts_with(rest))",
+        "self.texts.get(next).is_some_and(|other| other.starts_with(text))",
         "false",
     ),
     Fault(
@@ -232,8 +269,8 @@ FAULTS = (
     Fault(
         "a window passes with the text of an added token in it",
         "rust/fast/redo.rs",
-        "!window.holds_added && fast.passes(",
-        "fast.passes(",
+        "!window.holds_added && fast.split_tokens(",
+        "fast.split_tokens(",
     ),
     Fault(
         "of two added tokens that share bytes only the later one is looked at",
@@ -244,8 +281,8 @@ FAULTS = (
     Fault(
         "a window reaches as far as the first of several added tokens",
         "rust/fast/added.rs",
-        ".filter_map(end).max()",
-        ".find_map(end)",
+        "self.in_front_of(&text[at..])?.len())).max()",
+        "self.in_front_of(&text[at..])?.len())).next()",
     ),
     # Rows
     Fault(
@@ -283,6 +320,30 @@ FAULTS = (
         "rust/windows.rs",
         "+ length(done..tokens)",
         "+ length(tokens..tokens)",
+    ),
+    Fault(
+        "a token that reaches back before a change of owners is that of one",
+        "rust/windows.rs",
+        "token.filter(|token| token.start < at)",
+        "token.filter(|token| token.start < at && token.end == at)",
+    ),
+    Fault(
+        "a character within a change of owners is that of one",
+        "rust/windows.rs",
+        "(0..=reach.start).rev().find(is_boundary)",
+        "(0..=reach.start).rev().next()",
+    ),
+    Fault(
+        "a change of the mask alone is none",
+        "rust/windows.rs",
+        "|| mask.is_some_and(|mask| changes(mask, at))",
+        "",
+    ),
+    Fault(
+        "tokens of two changes of owners count twice",
+        "rust/windows.rs",
+        "|last| part.start < last.end",
+        "|last| part.start < last.start",
     ),
     Fault(
         "a character has one owner outside of windows",

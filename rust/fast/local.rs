@@ -183,7 +183,9 @@ impl Fast {
                 rest = behind;
                 continue;
             }
-            let (mut left, mut right) = (1, 1);
+            // Of a token in many pieces no two stay: they are merged at once.
+            let pieces = rest.windows(2).take_while(|pair| !stay(pair.first(), pair.last())).count();
+            let (mut left, mut right) = (1, 1 + pieces);
             loop {
                 let kept = encoded.len() - left;
                 let start = end - self.texts.length(&encoded[kept..]);
