@@ -52,6 +52,46 @@ pub(super) fn run_short(merges: &Merges, symbols: &mut Vec<u32>, mut watch: impl
     symbols.truncate(len);
 }
 
+/// A sweep has to merge one of this many symbols: all sweeps together then cost no more than a few of them.
+const WORTH: usize = 8;
+
+/// Take the merges of the least rank from left to right in one go, as long as no earlier one comes up; no, and nothing done,
+/// where they are few. `ranks` has that of each symbol and the next one, and [`NEVER`] for the last.
+///
+/// The same character many times merges like that, and a heap takes ten times as long for it.
+fn sweep(merges: &Merges, symbols: &mut Vec<u32>, ranks: &mut Vec<u32>, watch: &mut impl FnMut(Step)) -> bool {
+    let least = ranks.iter().copied().min().unwrap_or(NEVER);
+    let count = ranks.iter().filter(|rank| **rank == least).count();
+    if least >= merges.forbidden() || count * WORTH < symbols.len() {
+        return false;
+    }
+    let len = symbols.len();
+    // Symbols before `to` are done, those from `from` on are not; what lies between is free.
+    let (mut from, mut to) = (0, 0);
+    let mut is_least = true;
+    while from < len {
+        if is_least && ranks[from] == least {
+            from += 1;
+            symbols[from] = merges.product(least);
+            ranks[from] = symbols.get(from + 1).map_or(NEVER, |&next| merges.rank(symbols[from], next));
+            is_least = ranks[from] >= least;
+            if to > 0 {
+                ranks[to - 1] = merges.rank(symbols[to - 1], symbols[from]);
+                is_least &= ranks[to - 1] > least;
+            }
+            let first = if to > 0 { symbols[0] } else { symbols[from] };
+            watch(Step { rank: least, first, last: symbols[len - 1] });
+        } else {
+            (symbols[to], ranks[to]) = (symbols[from], ranks[from]);
+            from += 1;
+            to += 1;
+        }
+    }
+    symbols.truncate(to);
+    ranks.truncate(to);
+    true
+}
+
 /// No symbol, or none on this side.
 const NONE: u32 = u32::MAX;
 
@@ -65,12 +105,15 @@ struct Node {
 }
 
 pub(super) fn run_long(merges: &Merges, symbols: &mut Vec<u32>, mut watch: impl FnMut(Step)) {
+    let mut ranks: Vec<u32> = symbols.windows(2).map(|pair| merges.rank(pair[0], pair[1])).collect();
+    ranks.push(NEVER);
+    while sweep(merges, symbols, &mut ranks, &mut watch) {}
     let len = u32::try_from(symbols.len()).expect("a pre-token of 2^32 symbols does not fit an id list");
     let rank_at = |symbols: &[u32], left: u32, right: u32| merges.rank(symbols[left as usize], symbols[right as usize]);
     let mut nodes: Vec<Node> = (0..len)
-        .map(|at| {
+        .zip(ranks)
+        .map(|(at, rank)| {
             let next = if at + 1 < len { at + 1 } else { NONE };
-            let rank = if next == NONE { NEVER } else { rank_at(symbols, at, next) };
             Node { previous: at.checked_sub(1).unwrap_or(NONE), next, rank }
         })
         .collect();

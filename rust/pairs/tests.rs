@@ -225,10 +225,17 @@ proptest! {
     }
 
     #[test]
-    fn long_runs_are_those_of_short_ones(model in models(), draws in prop::collection::vec(any::<Index>(), 1..20)) {
+    fn long_runs_are_those_of_short_ones(
+        model in models(),
+        draws in prop::collection::vec(any::<Index>(), 1..20),
+        is_repeated in any::<bool>(),
+        length in 0..=run::SHORT,
+    ) {
         let pairs = model.pairs();
-        let text: String = draws.iter().map(|draw| draw.get(&model.tokens).as_str()).collect();
-        let symbols: Vec<u32> = model.symbols(&text).into_iter().take(run::SHORT).collect();
+        let drawn = if is_repeated { &draws[..1] } else { &draws };
+        let text: String = drawn.iter().map(|draw| draw.get(&model.tokens).as_str()).collect();
+        let symbols = model.symbols(&text);
+        let symbols: Vec<u32> = symbols.iter().copied().cycle().take(if is_repeated { length } else { symbols.len().min(run::SHORT) }).collect();
         let (mut short, mut long) = ((symbols.clone(), Vec::new()), (symbols, Vec::new()));
         run::run_short(&pairs.merges, &mut short.0, |step| short.1.push(step));
         run::run_long(&pairs.merges, &mut long.0, |step| long.1.push(step));
