@@ -33,6 +33,22 @@ def test_drift_error_crosses_processes_with_its_result() -> None:
     assert again.result.reencoded_ids.tolist() == [4]
 
 
+def test_drift_error_is_drawn_when_it_is_read_and_once() -> None:
+    drawn: list[str] = []
+
+    def draw() -> str:
+        drawn.append("m")
+        return "m"
+
+    for read in (str, repr, pickle.dumps):
+        error = tito.DriftError(draw)
+        assert not drawn
+        assert read(error) == read(error)
+        assert (str(error), repr(error), error.args) == ("m", "DriftError('m')", ("m",))
+        assert drawn == ["m"]
+        drawn.clear()
+
+
 def test_drift_error_without_a_result() -> None:
     error = tito.DriftError("m")
     assert error.result is None

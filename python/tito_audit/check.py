@@ -227,9 +227,13 @@ def assert_no_drift(token_ids: object, tok: Tokenizer, *, prompt_ids: object = N
         # The caller may change its array later, and the result reads ids when it is asked for text.
         asked = asked._replace(ids=joined.ids.copy())
         result = Batch(engine, asked, columns, overflow=joined.overflow, rechecked=0, mismatches={}).row(0)
-        from tito_audit.rendering.verdict import drift_message  # noqa: PLC0415 - only a failure needs it
+        raise DriftError(lambda: _drift_message(result), result)
 
-        raise DriftError(drift_message(result), result)
+
+def _drift_message(result: Check) -> str:
+    from tito_audit.rendering.verdict import drift_message  # noqa: PLC0415 - only a failure that is read needs it
+
+    return drift_message(result)
 
 
 def pool_size(threads: int | None) -> int:

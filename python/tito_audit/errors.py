@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tito_audit.results import Check
 
 
@@ -56,10 +58,29 @@ class DriftError(TitoError, AssertionError):
         result: The whole verdict; None where there is none.
     """
 
-    def __init__(self, message: str, result: Check | None = None) -> None:
-        """Keep the readable finding and the verdict it was made from."""
-        super().__init__(message)
+    def __init__(self, message: str | Callable[[], str], result: Check | None = None) -> None:
+        """Keep the readable finding, or what draws it when somebody reads it, and the verdict it was made from."""
+        super().__init__(*([message] if isinstance(message, str) else []))
+        self._draw = None if isinstance(message, str) else message
         self.result = result
+
+    def _drawn(self) -> Self:
+        # A loop that catches the error and looks at the result pays for no picture.
+        if self._draw is not None:
+            self.args, self._draw = (self._draw(),), None
+        return self
+
+    def __str__(self) -> str:
+        """Draw the readable finding."""
+        return super(DriftError, self._drawn()).__str__()
+
+    def __repr__(self) -> str:
+        """Draw the readable finding."""
+        return super(DriftError, self._drawn()).__repr__()
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Take the readable finding along to another process."""
+        return super(DriftError, self._drawn()).__reduce__()
 
 
 class SourceError(TitoError):
