@@ -50,7 +50,7 @@ impl Ids<'_> {
         match self {
             Self::I64(ids) => row.extend(ids[range].iter().map(|&id| known.id(id))),
             Self::I32(ids) => row.extend(ids[range].iter().map(|&id| known.id(id.into()))),
-            Self::U32(ids) => row.extend(ids[range].iter().map(|&id| known.id(id.into()))),
+            Self::U32(ids) => row.extend(ids[range].iter().map(|&id| known.id_of_32_bits(id))),
         }
     }
 

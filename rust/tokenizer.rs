@@ -47,7 +47,7 @@ impl Added {
 /// Which ids are beyond the vocabulary, and what stands for them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Known {
-    largest: u64,
+    largest: u32,
     outside: u32,
 }
 
@@ -58,7 +58,13 @@ impl Known {
     pub(crate) fn id(self, id: i64) -> u32 {
         // A negative id becomes a huge one.
         let id = id.cast_unsigned();
-        if id > self.largest { self.outside } else { id as u32 }
+        if id > self.largest.into() { self.outside } else { id as u32 }
+    }
+
+    /// The same of an id that has 32 bits: a loop over these looks at many at a time.
+    #[inline]
+    pub(crate) fn id_of_32_bits(self, id: u32) -> u32 {
+        if id > self.largest { self.outside } else { id }
     }
 }
 
@@ -121,7 +127,7 @@ impl Tokenizer {
             prefixes: Prefixes::probe(&reference),
             unicode_form: serde_json::to_value(reference.get_normalizer()).ok().as_ref().and_then(compose::form_of),
             pure_merges: None,
-            known: Known { largest: ids.last().copied().unwrap_or_default().into(), outside: outside(&ids) },
+            known: Known { largest: ids.last().copied().unwrap_or_default(), outside: outside(&ids) },
             proof: Proof::Missing(String::new()),
             fast: None,
             tokens: Surfaces::new(&ids, &tokens),
