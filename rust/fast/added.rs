@@ -7,6 +7,8 @@ pub(crate) struct AddedTexts {
     /// In order; none begins another.
     texts: Vec<Box<[u8]>>,
     first_bytes: [bool; 256],
+    /// Bytes that one goes on with; all of them where a text is its first byte.
+    second_bytes: [bool; 256],
 }
 
 impl AddedTexts {
@@ -14,12 +16,16 @@ impl AddedTexts {
     pub(crate) fn new<'t>(texts: impl Iterator<Item = &'t [u8]>) -> Option<Self> {
         let mut texts: Vec<Box<[u8]>> = texts.map(Into::into).collect();
         texts.sort_unstable();
-        let mut first_bytes = [false; 256];
+        let (mut first_bytes, mut second_bytes) = ([false; 256], [false; 256]);
         for text in &texts {
             first_bytes[usize::from(*text.first()?)] = true;
+            match text.get(1) {
+                Some(second) => second_bytes[usize::from(*second)] = true,
+                None => second_bytes.fill(true),
+            }
         }
         let is_prefix = |pair: &[Box<[u8]>]| pair[1].starts_with(&pair[0]);
-        (!texts.windows(2).any(is_prefix)).then_some(Self { texts, first_bytes })
+        (!texts.windows(2).any(is_prefix)).then_some(Self { texts, first_bytes, second_bytes })
     }
 
     /// Those that share bytes with another one in some text: which of the two is found there is told by what else is
@@ -50,12 +56,18 @@ impl AddedTexts {
 
     fn begins_at(&self, text: &[u8], at: usize) -> bool {
         let rest = &text[at..];
-        self.first_bytes[usize::from(rest[0])] && (self.is_begun(rest) || self.in_front_of(rest).is_some())
+        self.looks_begun(rest) && (self.is_begun(rest) || self.in_front_of(rest).is_some())
+    }
+
+    /// Whether the first two bytes are those of an added token, as far as there are two: no search for most texts.
+    fn looks_begun(&self, text: &[u8]) -> bool {
+        self.first_bytes[usize::from(text[0])]
+            && text.get(1).is_none_or(|&second| self.second_bytes[usize::from(second)])
     }
 
     /// Whether an added token that begins before `limit` may go on where `text` ends.
     pub(crate) fn may_go_on_behind(&self, text: &[u8], limit: usize) -> bool {
-        (0..limit.min(text.len())).any(|at| self.first_bytes[usize::from(text[at])] && self.is_begun(&text[at..]))
+        (0..limit.min(text.len())).any(|at| self.looks_begun(&text[at..]) && self.is_begun(&text[at..]))
     }
 
     /// Whether `text` is the front of an added token, and not all of it.
@@ -74,7 +86,7 @@ impl AddedTexts {
 
     /// The farthest end of the added tokens in `text` that begin before `limit`.
     pub(crate) fn reach(&self, text: &[u8], limit: usize) -> Option<usize> {
-        let begins = (0..limit.min(text.len())).filter(|&at| self.first_bytes[usize::from(text[at])]);
+        let begins = (0..limit.min(text.len())).filter(|&at| self.looks_begun(&text[at..]));
         begins.filter_map(|at| Some(at + self.in_front_of(&text[at..])?.len())).max()
     }
 }
