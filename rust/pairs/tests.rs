@@ -229,7 +229,7 @@ proptest! {
         model in models(),
         draws in prop::collection::vec(any::<Index>(), 1..20),
         is_repeated in any::<bool>(),
-        length in 0..=run::SHORT,
+        length in 1..=run::SHORT,
     ) {
         let pairs = model.pairs();
         let drawn = if is_repeated { &draws[..1] } else { &draws };
