@@ -195,6 +195,24 @@ def numbers_of(spans: Sequence[TurnSpan], length: int) -> NDArray[np.int32]:
     return turns
 
 
+def turns_of_mask(mask: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Number the maximal runs of mask 1 in each row from 0.
+
+    Args:
+        mask: 0 or 1 per token, all rows end to end.
+        offsets: Offsets of the rows.
+
+    Returns:
+        Turn per token, -1 where the mask is 0.
+    """
+    previous = np.zeros_like(mask)
+    previous[1:] = mask[:-1]
+    previous[offsets[:-1][offsets[:-1] < len(mask)]] = 0
+    begun = np.concatenate([[0], np.cumsum(mask & ~previous, dtype=np.int64)])
+    number = begun[1:] - np.repeat(begun[offsets[:-1]], np.diff(offsets)) - 1
+    return np.where(mask != 0, number, -1).astype(np.int32)
+
+
 def sampled_of(spans: Sequence[TurnSpan], length: int) -> NDArray[np.bool_] | None:
     """Return whether each token was sampled, None where no span says so."""
     if all(span.sampled is None for span in spans):

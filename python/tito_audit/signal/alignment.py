@@ -1,0 +1,286 @@
+"""Do log-probabilities belong to the tokens they stand at? Tests that do not go by length, which proves nothing.
+
+A record whose log-probabilities are shifted by one, or packed together, may have just as many of them as it has ids.
+Three things give it away, each on its own:
+
+- an entry that names its id names another one, and all names fit at one distance (`tito_audit.reading.logprobs`);
+- sources write 0.0 where the mask is 0, so the numbers that are not 0.0 draw the mask: moved, or packed together;
+- a second list of the same tokens (the trainer's) fits at a distance, and does not fit in place.
+
+A *shift* of k says that the entry at t belongs to the token at t + k.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tito_audit.findings import Finding, runs
+from tito_audit.printable import counted
+from tito_audit.reading.logprobs import SHIFTS, entries_of, in_range, logprob_fault, named_others
+from tito_audit.reading.sequence import join
+from tito_audit.records import check_length, to_ids, to_mask
+from tito_audit.signal.pairs import to_logprobs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+_LEAST_PAIRS = 8
+"""Pairs of numbers that a comparison of two lists needs."""
+_TIMES_BETTER = 5
+"""How much smaller the median gap at a distance has to be than that in place."""
+_LEAST_GAP = 0.05
+"""Median gap in nats below which two lists fit in place, whatever they do elsewhere."""
+_CERTAINTIES = 3
+"""Tokens from which a run with logprobs of exactly 0.0 is a placeholder: a sampler is certain of a short answer."""
+
+
+class Misplaced(NamedTuple):
+    """How log-probabilities stand elsewhere than at their tokens.
+
+    Attributes:
+        shift: The entry at t belongs to the token at t + shift; 0 for packed ones.
+        packed_at: Position where those of the trainable tokens stand packed together, as if context had none; None
+            for shifted ones.
+        evidence: What gave it away, for a message.
+    """
+
+    shift: int
+    packed_at: int | None
+    evidence: str
+
+    def __str__(self) -> str:
+        """Say it in one sentence."""
+        if self.packed_at is not None:
+            return (
+                f"logprobs of the tokens with mask 1 stand packed together from {self.packed_at} on, as if the others "
+                f"had no entry ({self.evidence})"
+            )
+        side = "later" if self.shift > 0 else "earlier"
+        return f"each logprob belongs to the token {abs(self.shift)} {side} ({self.evidence})"
+
+
+class LogprobCheck(NamedTuple):
+    """What is wrong with the log-probabilities of a row; what `check_logprobs` returns.
+
+    Attributes:
+        misplaced: How they stand elsewhere than at their tokens; None where nothing says so, which is no proof that
+            they stand right.
+        other_ids: Positions whose entry names another id than the row has.
+        missing: Positions with null or NaN.
+        impossible: Positions with an infinite or positive number, or with none at all.
+        placeholders: Positions of trainable tokens in whole runs of mask 1, of three or more, that have exactly 0.0.
+        findings: The same as findings: TITO602, TITO009, TITO017, TITO008. Null at the first token is none where the
+            token is not trainable.
+    """
+
+    misplaced: Misplaced | None
+    other_ids: tuple[int, ...]
+    missing: tuple[int, ...]
+    impossible: tuple[int, ...]
+    placeholders: tuple[int, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def shift(self) -> int:
+        """The entry at t belongs to the token at t + shift; 0 where nothing says so."""
+        return 0 if self.misplaced is None else self.misplaced.shift
+
+    @property
+    def packed(self) -> bool:
+        """Log-probabilities of trainable tokens only were taken for those of all."""
+        return self.misplaced is not None and self.misplaced.packed_at is not None
+
+
+def check_logprobs(
+    token_ids: object, logprobs: object, mask: object = None, *, trainer_logprobs: object = None
+) -> LogprobCheck:
+    """Test whether log-probabilities belong to the tokens they stand at, by anything but their number.
+
+    Args:
+        token_ids: Ids of the whole row, as in `tito_audit.check`.
+        logprobs: One entry per id: numbers in nats, or mappings with ``logprob`` and the id that they are about
+            (``token_id``, ``id``, or ``token`` as ``"token_id:11"``). Null, NaN and impossible numbers are reported,
+            not refused.
+        mask: 1 where the token is trained; with it 0.0 at other tokens shows shifted and packed entries.
+        trainer_logprobs: What the trainer gave the same ids, for comparison; null or NaN where it gave nothing.
+
+    Raises:
+        RecordError: An id is no integer, a mask value has no meaning, ``trainer_logprobs`` holds what is neither number
+            nor null, or lengths differ.
+
+    Example:
+        >>> import tito_audit as tito
+        >>> entries = [{"token": f"token_id:{id_}", "logprob": -0.1} for id_ in (11, 12, 13)]
+        >>> found = tito.check_logprobs([10, 11, 12], entries)
+        >>> found.shift, found.other_ids
+        (1, (0, 1, 2))
+        >>> tito.check_logprobs([5, 6, 7, 8], [0.0, -0.5, -0.2, 0.0], [0, 0, 1, 1]).shift
+        1
+    """
+    ids = to_ids(token_ids)
+    count = len(ids.ids)
+    numbers, claimed = entries_of(logprobs, "logprobs")
+    check_length(len(numbers), count, "logprobs")
+    trainable = None if mask is None else to_mask(mask, count).view(np.bool_)
+    fault = logprob_fault(numbers, column="logprobs")
+    odd = () if fault is None else fault.positions
+    wrong = frozenset(odd)
+    missing = tuple(place for place in odd if _is_missing(numbers[place]))
+    values = np.array([np.nan if place in wrong else float(number) for place, number in enumerate(numbers)])
+    named = {} if claimed is None else {place: id_ for place, id_ in enumerate(claimed) if id_ is not None}
+    others, shift = named_others(named, join(ids, None))
+    reference = None if trainer_logprobs is None else to_logprobs(trainer_logprobs, column="trainer_logprobs")
+    if reference is not None:
+        check_length(len(reference), count, "trainer_logprobs")
+    misplaced = misplaced_by(values, trainable, named=shift)
+    if misplaced is None and reference is not None:
+        misplaced = misplaced_by_reference(values, reference, trainable)
+    placeholders = () if trainable is None else tuple(_placeholders(values, trainable))
+    excused = {0} if count and numbers[0] is None and trainable is not None and not trainable[0] else set()
+    refused = logprob_fault(numbers, column="logprobs", ignored=excused)
+    found: list[Finding] = []
+    if misplaced is not None:
+        found.append(misplaced_finding(misplaced, values))
+    if others:
+        message = f"logprobs holds other ids than the row, at {_places(others)}"
+        found.append(_finding("TITO009", message, others))
+    if refused is not None:
+        found.append(_finding("TITO017", str(refused), refused.positions))
+    if placeholders:
+        message = f"{counted(len(placeholders), 'token')} of whole runs of mask 1 have a logprob of exactly 0.0 each"
+        found.append(_finding("TITO008", message, placeholders))
+    impossible = tuple(place for place in odd if place not in missing)
+    return LogprobCheck(misplaced, others, missing, impossible, placeholders, tuple(found))
+
+
+def misplaced_by(
+    values: NDArray[np.float64], trainable: NDArray[np.bool_] | None, *, named: int = 0, prompt: int = 0
+) -> Misplaced | None:
+    """Tell from one list alone how it stands elsewhere than at its tokens.
+
+    Args:
+        values: One log-probability per token, NaN where there is none.
+        trainable: Whether each token is trained; None: nobody knows.
+        named: The distance at which the ids stand that entries name; 0 where nothing says so.
+        prompt: Number of prompt tokens, where packed entries may begin.
+    """
+    if named:
+        return Misplaced(named, None, "the ids that the entries name")
+    if trainable is None:
+        return None
+    drawn: NDArray[np.bool_] = values < 0
+    if not (drawn & ~trainable).any():
+        return None
+    for shift in SHIFTS:
+        if _draws(drawn, _moved(trainable, shift), trainable):
+            return Misplaced(shift, None, "where it is not 0.0, the mask stands so")
+    count = int(np.count_nonzero(trainable))
+    first = int(trainable.argmax())
+    for start in dict.fromkeys((0, max(prompt, 0), first)):
+        window = np.zeros_like(trainable)
+        window[start : start + count] = True
+        if _draws(drawn, window, trainable):
+            return Misplaced(0, start, "where it is not 0.0")
+    return None
+
+
+def misplaced_by_reference(
+    values: NDArray[np.float64], reference: NDArray[np.float64], trainable: NDArray[np.bool_] | None
+) -> Misplaced | None:
+    """Tell from a second list about the same tokens how the first stands elsewhere than at its own.
+
+    Args:
+        values: One log-probability per token, NaN where there is none.
+        reference: Likewise, of somebody who scored the same ids.
+        trainable: Whether each token is trained; None: all are.
+    """
+    known = np.ones(len(values), np.bool_) if trainable is None else trainable
+    in_place = _median_gap(values, reference, known)
+    if in_place is None or in_place <= _LEAST_GAP:
+        return None
+    enough = in_place / _TIMES_BETTER
+    for shift in SHIFTS:
+        gap = _median_gap(values, _laid(reference, shift), known & _moved(known, shift))
+        if gap is not None and gap <= enough:
+            return Misplaced(shift, None, f"beside the trainer's: {gap:.2g} nats apart there, {in_place:.2g} in place")
+    count = int(np.count_nonzero(known))
+    for start in dict.fromkeys((0, int(known.argmax()))):
+        packed = values[start : start + count]
+        gap = _median_gap(packed, reference[known][: len(packed)], np.ones(len(packed), np.bool_))
+        if gap is not None and gap <= enough and not known[start : start + count].all():
+            return Misplaced(0, start, f"beside the trainer's: {gap:.2g} nats apart there, {in_place:.2g} in place")
+    return None
+
+
+def misplaced_finding(misplaced: Misplaced, values: NDArray[np.float64]) -> Finding:
+    """Say in a finding how log-probabilities are misplaced."""
+    there = np.flatnonzero(values < 0)
+    start, stop = (int(there[0]), int(there[-1]) + 1) if len(there) else (None, None)
+    return Finding(code="TITO602", message=str(misplaced), token_start=start, token_stop=stop)
+
+
+def _draws(drawn: NDArray[np.bool_], shape: NDArray[np.bool_], trainable: NDArray[np.bool_]) -> bool:
+    """Whether numbers other than 0.0 stand where ``shape`` is and nowhere else, also where ``trainable`` is not.
+
+    A sampler is certain of some tokens, so inside the shape up to half may be 0.0; at its edges beyond the mask none.
+    """
+    beyond = shape & ~trainable
+    return (
+        bool(beyond.any())
+        and not (drawn & ~shape).any()
+        and bool(drawn[beyond].all())
+        and 2 * int(np.count_nonzero(drawn)) >= max(int(np.count_nonzero(shape)), 4)
+    )
+
+
+def _moved(where: NDArray[np.bool_], shift: int) -> NDArray[np.bool_]:
+    """Per position t: whether t + shift is one of ``where``."""
+    moved = np.zeros_like(where)
+    if shift > 0:
+        moved[:-shift] = where[shift:]
+    else:
+        moved[-shift:] = where[:shift]
+    return moved
+
+
+def _laid(values: NDArray[np.float64], shift: int) -> NDArray[np.float64]:
+    """Per position t: the value at t + shift, NaN beyond the ends."""
+    laid = np.full(len(values), np.nan)
+    if shift > 0:
+        laid[:-shift] = values[shift:]
+    else:
+        laid[-shift:] = values[:shift]
+    return laid
+
+
+def _median_gap(one: NDArray[np.float64], other: NDArray[np.float64], where: NDArray[np.bool_]) -> float | None:
+    """Median distance of two lists, None where too few of both are known."""
+    both = where & in_range(one) & in_range(other)
+    if np.count_nonzero(both) < _LEAST_PAIRS:
+        return None
+    return float(np.median(np.abs(one[both] - other[both])))
+
+
+def _is_missing(entry: object) -> bool:
+    return entry is None or (isinstance(entry, float | np.floating) and bool(np.isnan(entry)))
+
+
+def _placeholders(values: NDArray[np.float64], trainable: NDArray[np.bool_]) -> Iterator[int]:
+    for start, stop in runs(trainable):
+        if stop - start >= _CERTAINTIES and (values[start:stop] == 0).all():
+            yield from range(start, stop)
+
+
+def _finding(code: str, message: str, positions: tuple[int, ...]) -> Finding:
+    return Finding(
+        code=code, message=message, token_start=min(positions), token_stop=max(positions) + 1, positions=positions
+    )
+
+
+def _places(positions: tuple[int, ...]) -> str:
+    more = f", ... ({len(positions) - 6:,} more)" if len(positions) > 6 else ""
+    return ", ".join(map(str, positions[:6])) + more
