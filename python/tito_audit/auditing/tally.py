@@ -42,6 +42,9 @@ from tito_audit.results import ENGINES, Check, RowContext
 from tito_audit.signal.findings import Scored, signal_findings
 from tito_audit.tokenizer import Tokenizer
 
+_ABOUT_TOKENS = {"TITO601", "TITO604"}
+"""Codes of findings whose positions are the tokens concerned, all of them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TallyOptions:
@@ -324,7 +327,10 @@ class Tally:
     ) -> None:
         for code, number in Counter(each.finding.code for each in noted).items():
             if self._takes(code):
-                self.statistics.count(code, CodeCount(rows=1, findings=number, first=row.place))
+                tokens = None
+                if code in _ABOUT_TOKENS:
+                    tokens = sum(len(each.finding.positions) for each in noted if each.finding.code == code)
+                self.statistics.count(code, CodeCount(rows=1, findings=number, tokens=tokens, first=row.place))
                 codes.add(place, code)
         for column, finding in noted:
             self._keep(finding, row, column=column, turns=turns)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tito_audit.errors import RecordError
 from tito_audit.reading.sequence import entries
-from tito_audit.records import ValuelessError, shown, to_ids
+from tito_audit.records import ValuelessError, check_length, shown, to_ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -118,6 +118,17 @@ def to_turns(value: object, length: int, *, column: str = "turns") -> NDArray[np
             value=number,
         )
     return turns.astype(np.int32)
+
+
+def turn_of_each(value: object, length: int, *, column: str = "turns") -> NDArray[np.int32]:
+    """Read turn numbers as `to_turns` does, just as many as there are tokens.
+
+    Raises:
+        RecordError: Another length (``TITO002``), or an entry is no such number.
+    """
+    numbers = to_ids(value, column=column)
+    check_length(len(numbers.ids), length, column)
+    return to_turns(value, length, column=column)
 
 
 def read_roles(value: object, length: int, *, column: str = "roles") -> NDArray[np.object_]:

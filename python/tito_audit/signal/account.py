@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tito_audit.ragged import ReadRows
-from tito_audit.reading.turns import to_turns, turns_of_mask
+from tito_audit.reading.turns import turn_of_each, turns_of_mask
 from tito_audit.realised import compare_trained
-from tito_audit.records import ReadIds, check_length, to_ids, to_mask
+from tito_audit.records import ReadIds, to_ids, to_mask
 from tito_audit.tokenizer import engine_of
 
 if TYPE_CHECKING:
@@ -133,11 +133,7 @@ def signal_account(
     count = len(ours.ids)
     sampled = to_mask(mask, count)
     trained = None if train_mask is None else to_mask(train_mask, len(theirs.ids), column="train_mask")
-    if turns is None:
-        numbers = turns_of_mask(sampled, np.array([0, count]))
-    else:
-        numbers = to_turns(turns, count)
-        check_length(len(numbers), count, "turns")
+    numbers = turns_of_mask(sampled, np.array([0, count])) if turns is None else turn_of_each(turns, count)
     if tok is None:
         places = _places_after_a_cut(ours, theirs)
     else:

@@ -59,7 +59,8 @@ def _about_logprobs(row: Row, scored: Scored | None) -> Iterator[Finding]:
     if old is None:
         return
     trainable = None if row.mask is None else row.mask.view(np.bool_)
-    misplaced = misplaced_by(old, trainable, named=row.logprob_shift, prompt=row.prompt)
+    shape = None if _in_place_by_turns(row, old) else trainable
+    misplaced = misplaced_by(old, shape, named=row.logprob_shift, prompt=row.prompt)
     if misplaced is not None:
         yield misplaced_finding(misplaced, old)
         return
@@ -75,6 +76,15 @@ def _about_logprobs(row: Row, scored: Scored | None) -> Iterator[Finding]:
     pairs = _paired(row, old, new, scored, start)
     if pairs.trainable.any():
         yield from _off(pairs, start)
+
+
+def _in_place_by_turns(row: Row, values: NDArray[np.float64]) -> bool:
+    """Whether the turns account for every number: then it is the mask that is wrong, where the two differ."""
+    outside = values < 0
+    for span in row.spans:
+        if span.trained:
+            outside[span.start : span.stop] = False
+    return bool(row.spans) and not outside.any()
 
 
 def _paired(row: Row, old: NDArray[np.float64], new: NDArray[np.float64], scored: Scored | None, start: int) -> Pairs:

@@ -11,8 +11,7 @@ from tito_audit import _core
 from tito_audit.errors import RecordError
 from tito_audit.printable import counted
 from tito_audit.ragged import aligned
-from tito_audit.reading.turns import to_turns, turns_of_mask
-from tito_audit.records import check_length
+from tito_audit.reading.turns import turn_of_each, turns_of_mask
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -182,7 +181,7 @@ def drift_by_turn(batch: Batch, *, turns: object = None) -> DriftByTurn:
     offsets = batch.offsets
     count = int(offsets[-1])
     if turns is not None:
-        numbers = aligned(turns, offsets, _read_turns, column="turns")
+        numbers = aligned(turns, offsets, turn_of_each, column="turns")
     elif batch.mask is not None:
         numbers = turns_of_mask(batch.mask, offsets)
     else:
@@ -235,9 +234,3 @@ def _spans(batch: Batch) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[
     counts = ~batch.artefact[row] & ~row_start
     start, stop = (columns[name][counts] + batch.offsets[row[counts]] for name in _EDGES)
     return row[counts], start, stop
-
-
-def _read_turns(value: object, length: int) -> NDArray[np.int32]:
-    turns = to_turns(value, length)
-    check_length(len(turns), length, "turns")
-    return turns
