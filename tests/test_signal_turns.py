@@ -94,11 +94,11 @@ def test_drift_accumulates() -> None:
     assert [each.drift_rows for each in found.turns.values()] == [1, 1, 0]
     assert found.rate == 2 / 3
     assert str(found).splitlines() == [
-        "2 of 3 rows drift (66.7%); 10 of 18 tokens at or behind the first divergence",
-        "turn  rows  drift  first  behind  tokens  drift  behind",
-        "   0     3  33.3%  33.3%   33.3%       6  33.3%   33.3%",
-        "   1     3  33.3%  33.3%   66.7%       6  33.3%   66.7%",
-        "   2     3   0.0%   0.0%   66.7%       6   0.0%   66.7%",
+        "drift in 2 of 3 rows (66.7%); 10 of 18 tokens at or behind the first divergence",
+        "turn  rows  drift  first  behind  tokens  in drift  behind",
+        "   0     3  33.3%  33.3%   33.3%       6     33.3%   33.3%",
+        "   1     3  33.3%  33.3%   66.7%       6     33.3%   66.7%",
+        "   2     3   0.0%   0.0%   66.7%       6      0.0%   66.7%",
     ]
     metrics = found.metrics("")
     assert metrics["first_turn"] == 0
@@ -110,7 +110,7 @@ def test_nothing_has_no_rate() -> None:
     nothing = drift_by_turn(tito.check_batch([], TOK), turns=[])
     assert nothing == DriftByTurn()
     assert nothing.metrics("") == {"rows": 0}
-    assert nothing.table().startswith("0 of 0 rows drift; ")
+    assert nothing.table().startswith("drift in 0 of 0 rows; ")
     assert nothing.first_turn is None
     with pytest.raises(ValueError, match="no row was checked"):
         _ = nothing.rate

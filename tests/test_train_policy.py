@@ -78,7 +78,7 @@ def test_kept_ids_have_ratio_1_and_the_gradient_itself(runs: dict[str, list[Step
 def test_encoded_again_every_step_is_wrong(runs: dict[str, list[Step]]) -> None:
     again = runs[RUNS[1]]
     assert again[0].ratio_error == 0.0, "a policy of equal chances gives every token the same"
-    assert min(step.ratio_error for step in again[1:]) > 0.02
+    assert min(step.ratio_error for step in again[1:]) > 0.005
     assert np.mean([step.angle for step in again]) > 20
 
 

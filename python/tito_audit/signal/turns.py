@@ -126,7 +126,7 @@ class DriftByTurn:
 
     def table(self) -> str:
         """Write one line per turn, behind one line for all."""
-        rows = [["turn", "rows", "drift", "first", "behind", "tokens", "drift", "behind"]]
+        rows = [["turn", "rows", "drift", "first", "behind", "tokens", "in drift", "behind"]]
         for turn, drift in self.turns.items():
             over_rows = (drift.drift_rows, drift.first_rows, drift.rows_behind)
             over_tokens = (drift.drift_tokens, drift.tokens_behind)
@@ -143,7 +143,7 @@ class DriftByTurn:
         lines = ["  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
         share = f" ({self.rate:.1%})" if self.rows else ""
         head = (
-            f"{self.drift_rows:,} of {counted(self.rows, 'row')} drift{share}; "
+            f"drift in {self.drift_rows:,} of {counted(self.rows, 'row')}{share}; "
             f"{self.tokens_behind:,} of {counted(self.tokens, 'token')} at or behind the first divergence"
         )
         return "\n".join([head, *lines])
@@ -173,10 +173,10 @@ def drift_by_turn(batch: Batch, *, turns: object = None) -> DriftByTurn:
         >>> tok = tito.load_tokenizer(bpe)
         >>> rows, masks = [[1, 0, 0, 1, 2], [1, 2, 1, 1, 1]], [[0, 1, 1, 0, 1], [0, 1, 0, 1, 1]]
         >>> print(tito.drift_by_turn(tito.check_batch(rows, tok, mask=masks)))
-        1 of 2 rows drift (50.0%); 4 of 10 tokens at or behind the first divergence
-        turn  rows  drift  first  behind  tokens  drift  behind
-           0     2  50.0%  50.0%   50.0%       3  66.7%   66.7%
-           1     2   0.0%   0.0%   50.0%       3   0.0%   33.3%
+        drift in 1 of 2 rows (50.0%); 4 of 10 tokens at or behind the first divergence
+        turn  rows  drift  first  behind  tokens  in drift  behind
+           0     2  50.0%  50.0%   50.0%       3     66.7%   66.7%
+           1     2   0.0%   0.0%   50.0%       3      0.0%   33.3%
     """
     offsets = batch.offsets
     count = int(offsets[-1])
