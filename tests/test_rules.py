@@ -8,7 +8,7 @@ import tito_audit
 from tito_audit import _core
 from tito_audit.rules import RULES, Rule, rule
 
-SIGNAL = tuple(f"signal.{name}" for name in ("account", "alignment", "means", "paths", "ratio", "step0", "turns"))
+SIGNAL = tuple(f"signal.{name}" for name in ("account", "logprobs", "means", "paths", "ratio", "step0", "turns"))
 # The order in which causes win, as the specification gives it.
 PRECEDENCE = (
     "unknown-id",

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from tito_audit.bar import Bar
     from tito_audit.report import Report
     from tito_audit.signal.account import SignalAccount, signal_account
-    from tito_audit.signal.alignment import LogprobCheck, check_logprobs
+    from tito_audit.signal.logprobs import LogprobCheck, check_logprobs
     from tito_audit.signal.means import masked_mean
     from tito_audit.signal.paths import BothPaths, ratio_on_both_paths
     from tito_audit.signal.ratio import ImportanceRatio, importance_ratio, ratio_metrics
@@ -106,11 +106,11 @@ _LATE = {
     "BothPaths": "tito_audit.signal.paths",
     "DriftByTurn": "tito_audit.signal.turns",
     "ImportanceRatio": "tito_audit.signal.ratio",
-    "LogprobCheck": "tito_audit.signal.alignment",
+    "LogprobCheck": "tito_audit.signal.logprobs",
     "Report": "tito_audit.report",
     "SignalAccount": "tito_audit.signal.account",
     "Step0": "tito_audit.signal.step0",
-    "check_logprobs": "tito_audit.signal.alignment",
+    "check_logprobs": "tito_audit.signal.logprobs",
     "drift_by_turn": "tito_audit.signal.turns",
     "importance_ratio": "tito_audit.signal.ratio",
     "masked_mean": "tito_audit.signal.means",

@@ -91,7 +91,7 @@ def read_logprobs(
     fault = logprob_fault(numbers, column=column, ignored=ignored)
     if fault is not None:
         raise fault
-    values[tokens] = [math.nan if i in ignored else _float(number) for i, number in enumerate(numbers)]
+    values[tokens] = [math.nan if i in ignored else to_float(number) for i, number in enumerate(numbers)]
     if claimed is None:
         return ReadLogprobs(values)
     pairs = zip(tokens.tolist(), claimed, strict=True)
@@ -275,7 +275,8 @@ def _shift_of(named: Mapping[int, int], joined: Joined) -> int:
     return 0
 
 
-def _float(number: Any) -> float:  # noqa: ANN401 - a plausible log-probability
+def to_float(number: Any) -> float:  # noqa: ANN401 - a plausible log-probability
+    """Turn a plausible entry into a float; an integer beyond all floats is as good as -inf."""
     try:
         return float(number)
     except OverflowError:

@@ -80,11 +80,13 @@ def _about_logprobs(row: Row, scored: Scored | None) -> Iterator[Finding]:
 
 def _in_place_by_turns(row: Row, values: NDArray[np.float64]) -> bool:
     """Whether the turns account for every number: then it is the mask that is wrong, where the two differ."""
+    if not row.spans:
+        return False
     outside = values < 0
     for span in row.spans:
         if span.trained:
             outside[span.start : span.stop] = False
-    return bool(row.spans) and not outside.any()
+    return not outside.any()
 
 
 def _paired(row: Row, old: NDArray[np.float64], new: NDArray[np.float64], scored: Scored | None, start: int) -> Pairs:

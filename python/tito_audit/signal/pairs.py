@@ -99,7 +99,7 @@ def to_logprobs(obj: object, *, column: str) -> NDArray[np.float64]:
     Raises:
         RecordError: An entry is neither a number nor null (``TITO017``).
     """
-    if isinstance(obj, list | tuple) and None in obj:
+    if isinstance(obj, list | tuple) and any(value is None for value in obj):
         obj = [np.nan if value is None else value for value in obj]
     return to_numbers(obj, column=column).astype(np.float64)
 

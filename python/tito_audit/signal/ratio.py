@@ -182,7 +182,7 @@ def importance_ratio(
     """
     if not tolerance >= 0:
         raise ValueError(f"tolerance={shown(tolerance)}: a number of 0 or more is needed")
-    low, high = clip if isinstance(clip, tuple) else (1 - clip, 1 + clip)
+    low, high = clip if isinstance(clip, tuple | list) else (1 - clip, 1 + clip)
     if not 0 <= low <= 1 <= high:
         raise ValueError(f"clip={shown(clip)}: an epsilon from 0 to 1, or two bounds around 1, are needed")
     pairs = pair(new_logprobs, old_logprobs, mask, sampled_ids=sampled_ids, trained_ids=trained_ids)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -208,22 +208,30 @@ def drift_by_turn(batch: Batch, *, turns: object = None) -> DriftByTurn:
 def _turns(
     row: NDArray[np.int64], turn: NDArray[np.int32], inside: NDArray[np.bool_], behind: NDArray[np.bool_]
 ) -> dict[int, TurnDrift]:
-    """Count per pair of row and turn, then per turn."""
+    """Count per row and turn, then per turn. Most turns are one run of tokens, so runs are what is sorted."""
     there = np.flatnonzero(turn >= 0)
-    pairs, pair = np.unique(np.stack([turn[there].astype(np.int64), row[there]]), axis=1, return_inverse=True)
-    weights = (np.ones(len(there)), inside[there], behind[there])
-    tokens, drift_tokens, tokens_behind = (
-        np.bincount(pair.ravel(), weights=each, minlength=pairs.shape[1]).astype(np.int64) for each in weights
-    )
-    # The pair that holds the first token of its row that lies both in a turn and in a span.
-    drifting = there[inside[there]]
-    _, place = np.unique(row[drifting], return_index=True)
-    first = np.zeros(pairs.shape[1], np.bool_)
-    first[pair.ravel()[np.searchsorted(there, drifting[place])]] = True
+    if not len(there):
+        return {}
+    row, turn, inside, behind = row[there], turn[there], inside[there], behind[there]
+    begin = np.flatnonzero(np.concatenate([[True], (row[1:] != row[:-1]) | (turn[1:] != turn[:-1])]))
+    tokens = np.diff(np.append(begin, len(there)))
+    drift_tokens, tokens_behind = (np.add.reduceat(each, begin, dtype=np.int64) for each in (inside, behind))
+    # In the first run of a row with a token of a span drift begins.
+    drifting = np.flatnonzero(drift_tokens)
+    first = np.zeros(len(begin), np.bool_)
+    first[drifting[np.unique(row[begin[drifting]], return_index=True)[1]]] = True
+    pairs, pair = np.unique(np.stack([turn[begin].astype(np.int64), row[begin]]), axis=1, return_inverse=True)
+    per_pair = (_summed(pair, each) for each in (tokens, drift_tokens, tokens_behind, first))
+    tokens, drift_tokens, tokens_behind, begun = per_pair
     numbers, of_pair = np.unique(pairs[0], return_inverse=True)
-    columns = (np.ones(len(of_pair)), drift_tokens > 0, first, tokens_behind > 0, tokens, drift_tokens, tokens_behind)
-    sums = [np.bincount(of_pair.ravel(), weights=each).astype(np.int64).tolist() for each in columns]
+    columns = (np.ones_like(tokens), drift_tokens > 0, begun, tokens_behind > 0, tokens, drift_tokens, tokens_behind)
+    sums = [_summed(of_pair, each).tolist() for each in columns]
     return {number: TurnDrift(*counts) for number, *counts in zip(numbers.tolist(), *sums, strict=True)}
+
+
+def _summed(group: NDArray[np.int64], values: NDArray[Any]) -> NDArray[np.int64]:
+    """Sum per group."""
+    return np.bincount(group.ravel(), weights=values).astype(np.int64)
 
 
 def _spans(batch: Batch) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tito_audit as tito
-from tito_audit.signal.alignment import check_logprobs
+from tito_audit.signal.logprobs import check_logprobs
 
 some = st.floats(-20, -0.01)
 
