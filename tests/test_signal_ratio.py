@@ -117,6 +117,12 @@ def test_a_clip_range_holds_1(clip: Any) -> None:
         tito.importance_ratio([-1.0], [-1.0], clip=clip)
 
 
+@pytest.mark.parametrize("option", [{"clip": "x"}, {"clip": [0.8, 1.2]}, {"clip": (1, None)}, {"tolerance": None}])
+def test_options_are_numbers(option: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match="a number of 0 or more is needed"):
+        tito.importance_ratio([-1.0], [-1.0], **option)
+
+
 @pytest.mark.parametrize("tolerance", [-0.1, math.nan])
 def test_a_tolerance_is_none_below_0(tolerance: float) -> None:
     with pytest.raises(ValueError, match="tolerance="):

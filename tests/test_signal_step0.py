@@ -82,6 +82,8 @@ def test_refusals() -> None:
         tito.step0_kl([-1.0], [-1.0], [0])
     with pytest.raises(ValueError, match="outlier="):
         tito.step0_kl([-1.0], [-1.0], outlier=-1)
+    with pytest.raises(TypeError, match="outlier="):
+        tito.step0_kl([-1.0], [-1.0], outlier=True)
     with pytest.raises(tito.RecordError, match="sampler_logprobs: nan at position 0") as caught:
         tito.step0_kl([-1.0], [math.nan])
     assert caught.value.code == "TITO017"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from tito_audit.lazy import lazy
 from tito_audit.printable import counted
-from tito_audit.records import shown
+from tito_audit.records import not_negative, shown
 from tito_audit.signal.pairs import Pairs, pair
 
 if TYPE_CHECKING:
@@ -172,6 +171,7 @@ def importance_ratio(
 
     Raises:
         RecordError: Lengths differ (``TITO002``), or under the mask there is no finite log-probability (``TITO017``).
+        TypeError: ``tolerance`` or ``clip`` is no number.
         ValueError: Only one list of ids is given, ``tolerance`` is negative or NaN, or ``clip`` does not hold 1.
 
     Example:
@@ -180,13 +180,20 @@ def importance_ratio(
         >>> [round(each, 3) for each in r.ratio[1:].tolist()], r.off.tolist(), round(r.max_error, 3)
         ([1.649, 0.183], [1, 2], 0.817)
     """
-    if not tolerance >= 0:
-        raise ValueError(f"tolerance={shown(tolerance)}: a number of 0 or more is needed")
-    low, high = clip if isinstance(clip, tuple | list) else (1 - clip, 1 + clip)
+    allowed, bounds = not_negative(tolerance, "tolerance"), _bounds(clip)
+    pairs = pair(new_logprobs, old_logprobs, mask, sampled_ids=sampled_ids, trained_ids=trained_ids)
+    return ImportanceRatio(pairs, allowed, bounds)
+
+
+def _bounds(clip: float | tuple[float, float]) -> tuple[float, float]:
+    if isinstance(clip, tuple):
+        low, high = (not_negative(bound, "clip") for bound in clip)
+    else:
+        epsilon = not_negative(clip, "clip")
+        low, high = 1 - epsilon, 1 + epsilon
     if not 0 <= low <= 1 <= high:
         raise ValueError(f"clip={shown(clip)}: an epsilon from 0 to 1, or two bounds around 1, are needed")
-    pairs = pair(new_logprobs, old_logprobs, mask, sampled_ids=sampled_ids, trained_ids=trained_ids)
-    return ImportanceRatio(pairs, tolerance, (low, high))
+    return low, high
 
 
 def ratio_metrics(ratios: Iterable[ImportanceRatio], *, prefix: str = "tito/ratio/") -> dict[str, float]:
@@ -217,7 +224,7 @@ def ratio_metrics(ratios: Iterable[ImportanceRatio], *, prefix: str = "tito/rati
         metrics |= {
             "off_share": sum(len(row.off) for row in rows) / tokens,
             "max_error": float(errors.max()),
-            "mean_error": math.fsum(errors.tolist()) / tokens,
+            "mean_error": float(errors.mean()),
             "below_clip_share": sum(len(row.below) for row in rows) / tokens,
             "above_clip_share": sum(len(row.above) for row in rows) / tokens,
         }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tito_audit.printable import counted
-from tito_audit.records import shown
+from tito_audit.records import not_negative
 from tito_audit.signal.pairs import Pairs, pair
 
 if TYPE_CHECKING:
@@ -120,6 +120,7 @@ def step0_kl(
 
     Raises:
         RecordError: Lengths differ (``TITO002``), or under the mask there is no finite log-probability (``TITO017``).
+        TypeError: ``outlier`` is no number.
         ValueError: No token is trainable, only one list of ids is given, or ``outlier`` is negative or NaN.
 
     Example:
@@ -128,13 +129,12 @@ def step0_kl(
         >>> gap.k1, gap.k2, round(gap.k3, 4), gap.max, gap.outliers
         (0.75, 0.5625, 0.3616, 1.5, (1,))
     """
-    if not outlier >= 0:
-        raise ValueError(f"outlier={shown(outlier)}: a number of nats of 0 or more is needed")
+    bound = not_negative(outlier, "outlier")
     columns = ("trainer_logprobs", "sampler_logprobs")
     pairs = pair(
         trainer_logprobs, sampler_logprobs, mask, sampled_ids=sampled_ids, trained_ids=trained_ids, columns=columns
     )
-    return step0_of(pairs, outlier=outlier)
+    return step0_of(pairs, outlier=bound)
 
 
 def step0_of(pairs: Pairs, *, outlier: float = OUTLIER) -> Step0:

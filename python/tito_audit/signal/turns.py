@@ -193,12 +193,12 @@ def drift_by_turn(batch: Batch, *, turns: object = None) -> DriftByTurn:
     steps = np.bincount(start, minlength=count + 1) - np.bincount(stop, minlength=count + 1)
     inside = np.cumsum(steps[:-1]) > 0
     first = offsets[1:].copy()  # where a row does not drift, no token of it is behind anything
-    np.minimum.at(first, row_of_span, start)
+    drifting, place = np.unique(row_of_span, return_index=True)  # the spans of a row are in order
+    first[drifting] = start[place]
     behind = np.arange(count) >= first[row]
-    drift_rows = len(np.unique(row_of_span))
     return DriftByTurn(
         rows=int(checked.sum()),
-        drift_rows=drift_rows,
+        drift_rows=len(drifting),
         tokens=int(batch.n_tokens[checked].sum()),
         tokens_behind=int(behind.sum()),
         turns=_turns(row, np.where(checked[row], numbers, -1), inside, behind),
