@@ -130,6 +130,34 @@ def test_a_mask_that_the_turns_contradict_is_no_shift_of_logprobs() -> None:
     assert "TITO303" in {each.code for each in of_check(record | {"turns": turns})}
 
 
+def test_an_end_that_is_masked_keeps_its_number() -> None:
+    # The first token was certain, and the end that was sampled has mask 0: that is no shift.
+    record = {"token_ids": [1, 0, 2, 3, 5, 1], "mask": [0, 0, 1, 1, 0, 0], "logprobs": [0, 0, 0, -2.0, -0.5, 0]}
+    assert set(found(record | {"token_ids": [1, 0, 2, 3, 0, 1]})) == {"TITO602"}
+    record["eos_ids"] = [5]
+    assert {each.code for each in of_audit(record)} & {*SIGNAL} == set()
+
+
+def test_a_trainers_first_token_has_no_number() -> None:
+    record: Record = {
+        "token_ids": [1, 3, 0],
+        "mask": [0, 1, 1],
+        "logprobs": [None, -1.0, -1.0],
+        "train_ids": [1, 3, 0],
+        "train_logprobs": [None, -1.0, -1.0],
+    }
+    assert found(record) == {}
+    padded = {
+        "token_ids": [0, *record["token_ids"]],
+        "attention_mask": [0, 1, 1, 1],
+        "mask": [0, 0, 1, 1],
+        "logprobs": [None, 0.0, -1.0, -1.0],
+        "train_ids": [0, 1, 3, 0],
+        "train_logprobs": [None, None, -1.0, -1.0],
+    }
+    assert not tito.audit([padded], TOK).findings
+
+
 def test_a_sampled_turn_with_mask_0_is_lost() -> None:
     turns = [
         {"role": "assistant", "start": 0, "end": 2, "sampled": True},

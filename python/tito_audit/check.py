@@ -123,7 +123,7 @@ def check(
     if scored is not None or row.logprobs is not None or row.sampled is not None:
         from tito_audit.signal.findings import signal_findings  # noqa: PLC0415 - few rows have any of these
 
-        findings += signal_findings(row, scored)
+        findings += signal_findings(row, engine, scored)
     realised = None if scored is None else scored.realised
     return batch.row(0, replace(context, owner_names=names, findings=tuple(findings), realised=realised))
 

@@ -98,7 +98,7 @@ def _judged(
         findings=(
             *row.findings,
             *record_findings(row, tok),
-            *signal_findings(row, trained[0].scored(0) if trained else None),
+            *signal_findings(row, tok, trained[0].scored(0) if trained else None),
         ),
         realised=trained[0].batch.row(0) if trained else None,
     )

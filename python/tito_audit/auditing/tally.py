@@ -181,7 +181,7 @@ class Tally:
         self.statistics.add_skipped(len(rows) - len(places))
         if group is not None:
             for index, scored in enumerate(group.scored()):
-                found = signal_findings(group.rows[index], scored)
+                found = signal_findings(group.rows[index], self._tok, scored)
                 noted[places[index]] += [Fault(None, finding) for finding in found]
             for index, message in group.batch.errors.items():
                 noted[places[index]].append(Fault(None, Finding(code="TITO001", message=inert(message))))

@@ -129,7 +129,9 @@ def with_logprobs(training: Training, logprobs: object, joined: Joined, *, colum
     both = is_sequence(logprobs) and prompt and len(logprobs) == prompt + count
     if both and not training.told:
         whole = join(training.ids, beginning(ReadIds(joined.ids, joined.overflow), prompt))
-    values = read_logprobs(logprobs, whole, column=column, alignment="full", mask=None).values
+    # The first token of a sequence has no number; whether it is trained is no matter of this list.
+    context, kept = np.zeros(whole.length, dtype=np.uint8), None if whole.length > count else training.kept
+    values = read_logprobs(logprobs, whole, column=column, alignment="full", mask=context, kept=kept).values
     return training._replace(logprobs=values[len(values) - count :])
 
 

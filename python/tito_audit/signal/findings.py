@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from tito_audit.reading.row import Row
     from tito_audit.realised import Realised
+    from tito_audit.tokenizer import Tokenizer
 
 _FEW = 3
 """Trained tokens below which ratios that are off say nothing about the row as a whole."""
@@ -42,24 +43,25 @@ class Scored(NamedTuple):
     logprobs: NDArray[np.float64] | None = None
 
 
-def signal_findings(row: Row, scored: Scored | None) -> list[Finding]:
+def signal_findings(row: Row, tok: Tokenizer, scored: Scored | None) -> list[Finding]:
     """Find what is wrong with the training signal of a row.
 
     Args:
         row: A row that is not skipped.
+        tok: The tokenizer; its ids that end a response count where the record names none.
         scored: What the trainer did; None where the record does not say which ids it scored: the sampled ones, if it
             has log-probabilities of the trainer.
     """
-    return [*_about_logprobs(row, scored), *_lost(row, scored)]
+    return [*_about_logprobs(row, frozenset(row.end_ids) or tok.control.eos, scored), *_lost(row, scored)]
 
 
-def _about_logprobs(row: Row, scored: Scored | None) -> Iterator[Finding]:
+def _about_logprobs(row: Row, ends: frozenset[int], scored: Scored | None) -> Iterator[Finding]:
     """One fault is told once: misplaced entries make every ratio wrong, and wrong ratios make a gap."""
     old = row.logprobs
     if old is None:
         return
     trainable = None if row.mask is None else row.mask.view(np.bool_)
-    shape = None if _in_place_by_turns(row, old) else trainable
+    shape = None if trainable is None or _are_in_place(row, old, trainable, ends) else trainable
     misplaced = misplaced_by(old, shape, named=row.logprob_shift, prompt=row.prompt)
     if misplaced is not None:
         yield misplaced_finding(misplaced, old)
@@ -78,15 +80,22 @@ def _about_logprobs(row: Row, scored: Scored | None) -> Iterator[Finding]:
         yield from _off(pairs, start)
 
 
-def _in_place_by_turns(row: Row, values: NDArray[np.float64]) -> bool:
-    """Whether the turns account for every number: then it is the mask that is wrong, where the two differ."""
-    if not row.spans:
-        return False
-    outside = values < 0
+def _are_in_place(row: Row, values: NDArray[np.float64], trainable: NDArray[np.bool_], ends: frozenset[int]) -> bool:
+    """Whether the record accounts for every number beside the mask, so that it is the mask that is narrow or wrong.
+
+    A number may stand where a turn of the model is, and at an id that ends a response right behind mask 1.
+    """
+    outside = np.flatnonzero((values < 0) & ~trainable)
+    if not len(outside):
+        return True
+    known = trainable.copy()
+    if row.ids is not None and ends:
+        closing = np.isin(row.ids[1:], list(ends)) & trainable[:-1]
+        known[1:] |= closing
     for span in row.spans:
         if span.trained:
-            outside[span.start : span.stop] = False
-    return not outside.any()
+            known[span.start : span.stop] = True
+    return bool(known[outside].all())
 
 
 def _paired(row: Row, old: NDArray[np.float64], new: NDArray[np.float64], scored: Scored | None, start: int) -> Pairs:
