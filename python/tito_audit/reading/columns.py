@@ -43,8 +43,10 @@ WELL_KNOWN: Mapping[str, tuple[str, ...]] = {
 ID_ROLES = ("ids", "prompt_ids", "response_ids")
 """Roles of the columns with the token ids themselves; every record has one of them."""
 
-_TRAINER = ("train_ids", "train_mask", "train_logprobs")
-PER_TOKEN = ("mask", "owners", "turns", "logprobs", "roles", "attention_mask", *_TRAINER)
+PER_TOKEN = (
+    *("mask", "owners", "turns", "logprobs", "roles", "attention_mask"),
+    *("train_ids", "train_mask", "train_logprobs"),
+)
 """Roles of the columns about tokens, beside the ids themselves."""
 
 NOTES = ("finish_reason", "end_ids", "pad_id", "sampled_length", "fingerprint")
