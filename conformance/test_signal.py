@@ -116,8 +116,8 @@ def test_h042_entries_of_the_next_token(tmp_path: Any) -> None:
 
 def test_h043_null_among_logprobs() -> None:
     given, expected = CASES["H043"]["input"], CASES["H043"]["expected"]
-    completion = tito.check_logprobs(given["ids"], given["logprobs"], [1, 1, 1])
-    prompt = tito.check_logprobs(given["ids"], given["logprobs"], [0, 0, 0])
+    completion = tito.check_logprobs(given["ids"], given["logprobs"], mask=[1, 1, 1])
+    prompt = tito.check_logprobs(given["ids"], given["logprobs"], mask=[0, 0, 0])
     assert list(completion.missing) == list(prompt.missing) == expected["null_positions"]
     assert expected["first_null_allowed"] == "only for prompt logprobs"
     assert [each.code for each in completion.findings] == ["TITO017"]

@@ -25,7 +25,7 @@ def test_it_adds_up_whatever_was_trained(sampled: list[int], trained: list[int],
         for numbers in (st.integers(0, 1), st.integers(-1, 3))
     )
     train_mask = data.draw(st.none() | st.lists(st.integers(0, 1), min_size=len(trained), max_size=len(trained)))
-    account = signal_account(sampled, mask, trained, train_mask, turns=turns, tok=TOK)
+    account = signal_account(sampled, mask, trained, train_mask=train_mask, turns=turns, tok=TOK)
     assert account.total.sampled == sum(mask) == account.total.trained + account.total.lost
     assert {turn: fates.sampled for turn, fates in account.by_turn.items()} == Counter(
         turn for turn, bit in zip(turns, mask, strict=True) if bit
@@ -60,7 +60,7 @@ def test_a_cut_needs_no_tokenizer(sampled: list[int], cut: int, head: bool, data
 
 def test_ids_in_place_of_sampled_ones_drop_them() -> None:
     # b T a a x, of which `a a` merges when it is encoded again.
-    account = signal_account([0, 1, 2, 2, 3], [1, 0, 0, 1, 1], [0, 1, 4, 3], [1, 0, 1, 0], tok=TOK)
+    account = signal_account([0, 1, 2, 2, 3], [1, 0, 0, 1, 1], [0, 1, 4, 3], train_mask=[1, 0, 1, 0], tok=TOK)
     assert account.total == Fates(trained=1, demoted=1, dropped=1)
     assert account.by_turn == {0: Fates(1, 0, 0), 1: Fates(0, 1, 1)}
     assert account.total.lost == 2
@@ -89,7 +89,7 @@ def test_lengths_must_agree() -> None:
     with pytest.raises(tito.RecordError, match="mask has 2 entries"):
         signal_account([1], [1, 1], [1])
     with pytest.raises(tito.RecordError, match="train_mask has 2 entries"):
-        signal_account([1], [1], [1], [1, 1])
+        signal_account([1], [1], [1], train_mask=[1, 1])
     with pytest.raises(tito.RecordError, match="turns has 2 entries"):
         signal_account([1], [1], [1], turns=[0, 0])
 

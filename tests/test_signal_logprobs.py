@@ -44,7 +44,7 @@ def test_entries_at_their_tokens_are_left_alone(
     ]
     named = [{"token_id": id_, "logprob": value} for id_, value in zip(ids, logprobs, strict=True)]
     for entries in (logprobs, np.array(logprobs), named):
-        found = check_logprobs(ids, entries, mask)
+        found = check_logprobs(ids, entries, mask=mask)
         assert (found.misplaced, found.other_ids) == (None, ())
 
 
@@ -53,7 +53,7 @@ def test_a_shift_shows_in_where_entries_are_not_0(
     rollout: tuple[list[int], list[int], list[float]], shift: int
 ) -> None:
     ids, mask, logprobs = rollout
-    found = check_logprobs(ids, moved(logprobs, shift, 0.0), mask)
+    found = check_logprobs(ids, moved(logprobs, shift, 0.0), mask=mask)
     assert (found.shift, found.packed) == (shift, False)
     assert codes(found) == ["TITO602"]
 
@@ -66,7 +66,7 @@ def test_a_shift_shows_beside_the_trainers(rollout: tuple[list[int], list[int], 
     true = -rng.exponential(2.0, size=count)
     noise = rng.normal(0, 0.01, size=count)
     found = check_logprobs(
-        list(range(count)), moved(true.tolist(), shift, -1.0), None, trainer_logprobs=true + noise - 1
+        list(range(count)), moved(true.tolist(), shift, -1.0), mask=None, trainer_logprobs=true + noise - 1
     )
     assert found.shift == 0, "apart throughout, at no distance together"
     trainer = np.minimum(true + noise, 0)
@@ -93,13 +93,13 @@ def test_packed_entries_are_told_from_those_of_all_tokens() -> None:
     packed = [-0.1, -0.2, -0.3, -0.4]
     for at in (0, 3):
         logprobs = [0.0] * at + packed + [0.0] * (6 - at)
-        found = check_logprobs(list(range(10)), logprobs, mask)
+        found = check_logprobs(list(range(10)), logprobs, mask=mask)
         assert found.packed
         assert found.misplaced is not None
         assert (found.misplaced.packed_at, found.shift) == (at, 0)
         assert codes(found) == ["TITO602"]
     full = [-0.1 if bit else 0.0 for bit in mask]
-    assert not check_logprobs(list(range(10)), full, mask).packed
+    assert not check_logprobs(list(range(10)), full, mask=mask).packed
 
 
 def test_packed_entries_show_beside_the_trainers() -> None:
@@ -108,14 +108,14 @@ def test_packed_entries_show_beside_the_trainers() -> None:
     true = -rng.exponential(2.0, size=len(mask))
     packed = -rng.exponential(2.0, size=len(mask))  # what stands behind the packed ones is anything
     packed[: int(mask.sum())] = true[mask == 1]
-    found = check_logprobs(list(range(len(mask))), packed, mask, trainer_logprobs=true)
+    found = check_logprobs(list(range(len(mask))), packed, mask=mask, trainer_logprobs=true)
     assert found.packed
     assert codes(found) == ["TITO602"]
 
 
 def test_odd_entries_are_told_apart() -> None:
     entries = [None, -0.1, math.nan, 0.5, -math.inf, "x", -0.2]
-    found = check_logprobs(range(7), entries, [0, 1, 1, 1, 1, 1, 1])
+    found = check_logprobs(range(7), entries, mask=[0, 1, 1, 1, 1, 1, 1])
     assert found.missing == (0, 2)
     assert found.impossible == (3, 4, 5)
     [finding] = found.findings
@@ -127,7 +127,7 @@ def test_odd_entries_are_told_apart() -> None:
 def test_placeholders_are_whole_runs() -> None:
     mask = [0, 1, 1, 1, 0, 1, 1, 0, 1, 1, 1]
     logprobs = [0, 0.0, 0, 0, 0, 0, 0, 0, 0, -0.1, 0]
-    found = check_logprobs(range(11), logprobs, mask)
+    found = check_logprobs(range(11), logprobs, mask=mask)
     assert found.placeholders == (1, 2, 3)
     assert codes(found) == ["TITO008"]
 
@@ -150,13 +150,13 @@ def test_ids_that_entries_name(named: list[int | None], others: tuple[int, ...],
 
 
 def test_lengths_are_refused() -> None:
-    for arguments, named in ((([1, 2], [-0.1]), "logprobs has 1"), (([1], [-0.1], [1, 0]), "mask has 2")):
+    for ids, mask, named in (([1, 2], None, "logprobs has 1"), ([1], [1, 0], "mask has 2")):
         with pytest.raises(tito.RecordError, match=named) as caught:
-            check_logprobs(*arguments)
+            check_logprobs(ids, [-0.1], mask=mask)
         assert caught.value.code == "TITO002"
     with pytest.raises(tito.RecordError, match="trainer_logprobs has 2"):
         check_logprobs([1], [-0.1], trainer_logprobs=[-0.1, -0.1])
 
 
 def test_nothing_at_all_is_fine() -> None:
-    assert check_logprobs([], [], []) == tito.LogprobCheck(None, (), (), (), (), ())
+    assert check_logprobs([], [], mask=[]) == tito.LogprobCheck(None, (), (), (), (), ())

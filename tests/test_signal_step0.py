@@ -36,22 +36,22 @@ def test_estimators_estimate_the_divergence() -> None:
     sampler, trainer = (np.log(rng.dirichlet(np.ones(5))) for _ in range(2))
     drawn = rng.choice(5, size=200_000, p=np.exp(sampler))
     exact = float((np.exp(sampler) * (sampler - trainer)).sum())
-    found = tito.step0_kl(trainer[drawn], sampler[drawn])
+    found = tito.step0_kl(trainer[drawn], sampler[drawn], None)
     assert found.k1 == pytest.approx(exact, rel=0.02)
     assert found.k3 == pytest.approx(exact, rel=0.02)
 
 
 def test_what_it_proves_depends_on_what_is_known() -> None:
-    same = tito.step0_kl([-1.0], [-1.0])
+    same = tito.step0_kl([-1.0], [-1.0], None)
     assert "agree" in same.proves
     assert "mask" in same.cannot_prove
-    apart = tito.step0_kl([-1.0, -2.0], [-1.0, -2.5])
+    apart = tito.step0_kl([-1.0, -2.0], [-1.0, -2.5], None)
     assert "Re-tokenization" in apart.cannot_prove
     assert "give the ids" in apart.cannot_prove
-    kept = tito.step0_kl([-1.0, -2.0], [-1.0, -2.5], sampled_ids=[1, 2], trained_ids=[1, 2])
+    kept = tito.step0_kl([-1.0, -2.0], [-1.0, -2.5], None, sampled_ids=[1, 2], trained_ids=[1, 2])
     assert "re-tokenization is not it" in kept.proves
     assert (kept.other_ids, kept.touched) == (0, 0)
-    other = tito.step0_kl([-1.0, -2.0, -3.0], [-1.0, -2.5, -3.0], sampled_ids=[1, 2, 3], trained_ids=[1, 4, 3])
+    other = tito.step0_kl([-1.0, -2.0, -3.0], [-1.0, -2.5, -3.0], None, sampled_ids=[1, 2, 3], trained_ids=[1, 4, 3])
     assert (other.other_ids, other.touched) == (1, 2)
     assert "no divergence of two policies" in other.proves
     # An id that differs behind the last trained token touches nothing that is trained.
@@ -65,13 +65,13 @@ def test_what_it_proves_depends_on_what_is_known() -> None:
     ("gap", "above"), [(0.0, False), (0.1, False), (0.2, True), (-0.2, True), (2.9, True), (-8.0, True)]
 )
 def test_the_bar(gap: float, above: bool) -> None:  # noqa: FBT001 - a column of the table
-    assert tito.step0_kl([-9.0 + gap], [-9.0]).above_bar == above
+    assert tito.step0_kl([-9.0 + gap], [-9.0], None).above_bar == above
 
 
 def test_one_token_far_off_is_above_the_bar_whatever_the_mean() -> None:
     sampler = [-1.0] * 10_000
     trainer = [-1.0] * 9_999 + [-4.5]
-    found = tito.step0_kl(trainer, sampler)
+    found = tito.step0_kl(trainer, sampler, None)
     assert found.k3 < 0.01
     assert found.above_bar
     assert found.outliers == (9_999,)
@@ -81,22 +81,22 @@ def test_refusals() -> None:
     with pytest.raises(ValueError, match="no trainable token"):
         tito.step0_kl([-1.0], [-1.0], [0])
     with pytest.raises(ValueError, match="outlier="):
-        tito.step0_kl([-1.0], [-1.0], outlier=-1)
+        tito.step0_kl([-1.0], [-1.0], None, outlier=-1)
     with pytest.raises(TypeError, match="outlier="):
-        tito.step0_kl([-1.0], [-1.0], outlier=True)
+        tito.step0_kl([-1.0], [-1.0], None, outlier=True)
     with pytest.raises(tito.RecordError, match="sampler_logprobs: nan at position 0") as caught:
-        tito.step0_kl([-1.0], [math.nan])
+        tito.step0_kl([-1.0], [math.nan], None)
     assert caught.value.code == "TITO017"
 
 
 def test_metrics_have_stable_names() -> None:
-    metrics = tito.step0_kl([-1.0, -2.0], [-1.0, -0.5]).metrics()
+    metrics = tito.step0_kl([-1.0, -2.0], [-1.0, -0.5], None).metrics()
     names = ("tokens", "k1", "k2", "k3", "mean", "max", "outliers")
     assert list(metrics) == [f"tito/step0/{name}" for name in names]
     assert metrics["tito/step0/outliers"] == 1
 
 
 def test_no_gap_is_too_large() -> None:
-    found = tito.step0_kl([0.0, -1e308], [-1e308, 0.0])
+    found = tito.step0_kl([0.0, -1e308], [-1e308, 0.0], None)
     assert (found.k3, found.k2) == (math.inf, math.inf)
     assert found.above_bar

@@ -95,8 +95,8 @@ def signal_account(
     token_ids: object,
     mask: object,
     train_ids: object,
-    train_mask: object = None,
     *,
+    train_mask: object = None,
     turns: object = None,
     tok: Tokenizer | None = None,
 ) -> SignalAccount:
@@ -120,7 +120,7 @@ def signal_account(
 
     Example:
         >>> import tito_audit as tito
-        >>> account = tito.signal_account([5, 7, 7, 5, 8], [0, 1, 1, 0, 1], [5, 7, 7, 5], [0, 1, 0, 0])
+        >>> account = tito.signal_account([5, 7, 7, 5, 8], [0, 1, 1, 0, 1], [5, 7, 7, 5], train_mask=[0, 1, 0, 0])
         >>> account.total.sampled, account.total
         (3, Fates(trained=1, demoted=1, dropped=1))
         >>> print(account.table())

@@ -58,7 +58,7 @@ class LogprobCheck(NamedTuple):
 
 
 def check_logprobs(
-    token_ids: object, logprobs: object, mask: object = None, *, trainer_logprobs: object = None
+    token_ids: object, logprobs: object, *, mask: object = None, trainer_logprobs: object = None
 ) -> LogprobCheck:
     """Test whether log-probabilities belong to the tokens they stand at, by anything but their number.
 
@@ -80,7 +80,7 @@ def check_logprobs(
         >>> found = tito.check_logprobs([10, 11, 12], entries)
         >>> found.shift, found.other_ids
         (1, (0, 1, 2))
-        >>> tito.check_logprobs([5, 6, 7, 8], [0.0, -0.5, -0.2, 0.0], [0, 0, 1, 1]).shift
+        >>> tito.check_logprobs([5, 6, 7, 8], [0.0, -0.5, -0.2, 0.0], mask=[0, 0, 1, 1]).shift
         1
     """
     ids = to_ids(token_ids)

@@ -145,7 +145,7 @@ class ImportanceRatio:
 def importance_ratio(
     new_logprobs: object,
     old_logprobs: object,
-    mask: object = None,
+    mask: object,
     *,
     sampled_ids: object = None,
     trained_ids: object = None,

@@ -101,7 +101,7 @@ class Step0:
 def step0_kl(
     trainer_logprobs: object,
     sampler_logprobs: object,
-    mask: object = None,
+    mask: object,
     *,
     sampled_ids: object = None,
     trained_ids: object = None,
@@ -125,7 +125,7 @@ def step0_kl(
 
     Example:
         >>> import tito_audit as tito
-        >>> gap = tito.step0_kl([-1.0, -2.0], [-1.0, -0.5])
+        >>> gap = tito.step0_kl([-1.0, -2.0], [-1.0, -0.5], [1, 1])
         >>> gap.k1, gap.k2, round(gap.k3, 4), gap.max, gap.outliers
         (0.75, 0.5625, 0.3616, 1.5, (1,))
     """
