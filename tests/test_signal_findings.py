@@ -132,10 +132,12 @@ def test_a_mask_that_the_turns_contradict_is_no_shift_of_logprobs() -> None:
 
 def test_an_end_that_is_masked_keeps_its_number() -> None:
     # The first token was certain, and the end that was sampled has mask 0: that is no shift.
-    record = {"token_ids": [1, 0, 2, 3, 5, 1], "mask": [0, 0, 1, 1, 0, 0], "logprobs": [0, 0, 0, -2.0, -0.5, 0]}
+    record: Record = {"token_ids": [1, 0, 2, 3, 5, 1], "mask": [0, 0, 1, 1, 0, 0], "logprobs": [0, 0, 0, -2.0, -0.5, 0]}
     assert set(found(record | {"token_ids": [1, 0, 2, 3, 0, 1]})) == {"TITO602"}
     record["eos_ids"] = [5]
     assert {each.code for each in of_audit(record)} & {*SIGNAL} == set()
+    twice = {name: record[name] * 2 for name in ("token_ids", "mask", "logprobs")} | {"eos_ids": [5]}
+    assert "TITO602" in {each.code for each in of_audit(twice)}, "not in every run"
 
 
 def test_a_trainers_first_token_has_no_number() -> None:

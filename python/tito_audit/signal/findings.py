@@ -83,15 +83,15 @@ def _about_logprobs(row: Row, ends: frozenset[int], scored: Scored | None) -> It
 def _are_in_place(row: Row, values: NDArray[np.float64], trainable: NDArray[np.bool_], ends: frozenset[int]) -> bool:
     """Whether the record accounts for every number beside the mask, so that it is the mask that is narrow or wrong.
 
-    A number may stand where a turn of the model is, and at an id that ends a response right behind mask 1.
+    A number may stand where a turn of the model is, and behind the only run of mask 1 at an id that ends a response:
+    that the run begins with a token that was certain, as if all had moved, happens once, but not in every run.
     """
     outside = np.flatnonzero((values < 0) & ~trainable)
     if not len(outside):
         return True
     known = trainable.copy()
-    if row.ids is not None and ends:
-        closing = np.isin(row.ids[1:], list(ends)) & trainable[:-1]
-        known[1:] |= closing
+    if row.ids is not None and ends and len(runs(trainable)) == 1:
+        known[1:] |= np.isin(row.ids[1:], list(ends)) & trainable[:-1]
     for span in row.spans:
         if span.trained:
             known[span.start : span.stop] = True
