@@ -86,6 +86,8 @@ def broken() -> list[Record]:
         fine | {"owners": [0, SECRET]},
         fine | {"train_ids": [SECRET]},
         fine | {"train_ids": [22188, 43], "train_mask": [SECRET, 1]},
+        fine | {"train_ids": [22188, 43], "train_logprobs": [-0.5, SECRET]},
+        fine | {"train_logprobs": [{"token": SECRET, "logprob": 1.0}, -0.5]},
         fine | {"finish_reason": SECRET, "eos_ids": [SECRET], "pad_id": SECRET, "sampled_len": SECRET},
         fine | {"tokenizer_fingerprint": {"vocab": SECRET, SECRET: SECRET}},
         fine | {"attention_mask": [SECRET, 1]},

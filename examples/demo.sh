@@ -42,5 +42,7 @@ run 1 "the rows under the bar, copied unchanged" \
     tito-audit check examples/out/trained.jsonl "${chat[@]}" -q --write-clean examples/out/clean.jsonl.gz
 run 0 "the copy passes; compressed files are read as they are" \
     tito-audit check examples/out/clean.jsonl.gz "${chat[@]}" -q
+run 0 "a policy trained twice: on the ids it sampled, and on what comes back from decode and encode" \
+    python examples/train_policy.py
 run 0 "from Python, where the owners have names: a tool's text was encoded with control tokens in it" \
     python examples/check_row.py examples/out/chat.jsonl control-token-in-tool-text examples/out/chat/tokenizer.json

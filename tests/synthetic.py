@@ -8,12 +8,12 @@ import numpy as np
 
 import tito_audit as tito
 from tiny import load
-from tito_audit.auditing.batch_counts import turns_of_mask
 from tito_audit.auditing.counts import CodeCount, Statistics, TurnCount
 from tito_audit.auditing.row_findings import RowFinding, WorstRow
 from tito_audit.findings import Finding
 from tito_audit.printable import WIDTH
 from tito_audit.ragged import ReadRows
+from tito_audit.reading.turns import turns_of_mask
 from tito_audit.realised import compare_trained
 from tito_audit.rendering.lanes import lanes
 from tito_audit.report import ColumnsFound, Report, TokenizerInfo

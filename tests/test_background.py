@@ -4,10 +4,12 @@ The vocabularies are written as ``tokenizer.json`` by hand: a BPE with the artic
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import tito_audit as tito
 
@@ -53,6 +55,46 @@ def test_equal_length_drift_is_silent(round_trip: tuple[tito.Tokenizer, dict[str
     assert (span.byte_start, span.byte_stop, span.length_delta) == (0, 5, 0)
     with pytest.raises(tito.DriftError):
         tito.assert_no_drift(sampled, tok)
+
+
+def bigram(letters: int, start: int) -> Callable[[list[int]], NDArray[np.float64]]:
+    """The article's policy: each token depends on the one before it, the first on ``start``."""
+    logits = np.random.default_rng(0).normal(size=(letters, letters))
+    logprobs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    return lambda ids: np.array([logprobs[before, id_] for before, id_ in zip([start, *ids], ids, strict=False)])
+
+
+def test_ratio_of_an_unchanged_policy_on_both_paths(round_trip: tuple[tito.Tokenizer, dict[str, int]]) -> None:
+    tok, ids = round_trip
+    score = bigram(len(ids), ids['"'])
+    sampled = [ids['"a"'], ids[":_"], ids["1"]]
+    both = tito.ratio_on_both_paths(sampled, tok, score)
+    assert both.sampled.ratio.tolist() == [1, 1, 1]
+    assert both.reencoded.ratio.round(6).tolist() == [0.585363, 0.198213, 0.563496]
+    assert round(both.reencoded.max_error, 3) == 0.802
+    assert both.reencoded_ids.tolist() == [ids['"a":'], ids["_"], ids["1"]]
+    direct, indirect = both.reencoded.direct, both.reencoded.indirect
+    assert direct is not None
+    assert indirect is not None
+    assert (len(direct), both.reencoded.trainable_tokens) == (2, 3)
+    assert sorted([*direct.tolist(), *indirect.tolist()]) == both.reencoded.off.tolist() == [0, 1, 2]
+    # The same from a record that holds both sides, as an audit finds it.
+    old, new = score(sampled), score(both.reencoded_ids.tolist())
+    r = tito.check(
+        sampled,
+        tok,
+        mask=[1, 1, 1],
+        logprobs=old,
+        train_ids=both.reencoded_ids,
+        train_mask=[1, 1, 1],
+        train_logprobs=new,
+    )
+    [broken] = [finding for finding in r.findings if finding.code == "TITO601"]
+    assert broken.positions == (0, 1, 2)
+    assert "by 0.802 at most: 2 scored as another id, 1 behind another id" in broken.message
+    kept = tito.check(sampled, tok, mask=[1, 1, 1], logprobs=old, train_ids=sampled, train_logprobs=old)
+    assert [finding.code for finding in kept.findings] == ["TITO101"]
+    assert tito.step0_kl(old, old, None).max == 0
 
 
 def test_length_may_change(round_trip: tuple[tito.Tokenizer, dict[str, int]]) -> None:

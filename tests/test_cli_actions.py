@@ -105,7 +105,7 @@ def test_every_row_is_written(tokenizer: str, tmp_path: Path) -> None:
         (1, "drifts", ["TITO101", "TITO301"]),
         (2, "bad", ["TITO001"]),
         (3, "clean", []),
-        (4, "trained", ["TITO101", "TITO110"]),
+        (4, "trained", ["TITO101", "TITO110", "TITO604"]),
     ]
     assert rows[0] == {
         "source": path,

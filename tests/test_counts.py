@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 import tito_audit as tito
 from fast import made_fast
 from tiny import byte_level, refusing, sentence_piece, straddler
-from tito_audit.auditing.batch_counts import DriftRows, add_batch, drift_rows, occurrences, turns_of_mask
+from tito_audit.auditing.batch_counts import DriftRows, add_batch, drift_rows, occurrences
 from tito_audit.auditing.counts import LAST_TURN, CodeCount, Statistics, TurnCount
+from tito_audit.reading.turns import turns_of_mask
 from tito_audit.results import CAUSES
 
 TOKENIZERS: dict[str, tito.Tokenizer] = {

@@ -24,7 +24,7 @@ MODULES = {_name(path): path for path in PACKAGE.rglob("*.py")}
 # for all modules of a package that are not named elsewhere.
 LAYERS = (
     {"errors", "lazy", "printable", "uninterrupted", "whole_file", "rules", "rules.*", "_core"},
-    {"ragged", "records", "signal", "native", "schema", "tokenizer", "loading", "loading.*", "asked", "recheck"},
+    {"ragged", "records", "native", "schema", "tokenizer", "loading", "loading.*", "asked", "recheck"},
     {"rendering", "rendering.style", "rendering.layout", "rendering.paint"},
     {"reading.ahead", "reading.cells", "reading.columns", "reading.magic", "reading.padding", "reading.sequence"}
     | {"reading.shape"},
@@ -32,7 +32,7 @@ LAYERS = (
     | {"reading.logprobs", "reading.sources", "reading.tables", "reading.turns", "reading"},
     {"results", "batch", "findings", "provenance", "realised", "check"}
     | {"reading.row", "reading.training", "reading.second_sources", "reading.record_checks", "reading.role_checks"}
-    | {"reading.framing"}
+    | {"reading.framing", "signal", "signal.*"}
     | {"rendering.lanes", "rendering.strip", "rendering.verdict", "rendering.show", "rendering.explain"},
     {"reading.rows", "reading.readers"},
     {"auditing", "auditing.counts", "auditing.batch_counts", "auditing.groups", "auditing.row_findings"}

@@ -8,6 +8,7 @@ import tito_audit
 from tito_audit import _core
 from tito_audit.rules import RULES, Rule, rule
 
+SIGNAL = tuple(f"signal.{name}" for name in ("account", "logprobs", "means", "paths", "ratio", "step0", "turns"))
 # The order in which causes win, as the specification gives it.
 PRECEDENCE = (
     "unknown-id",
@@ -64,7 +65,7 @@ def test_codes_and_names_are_unique_and_in_order() -> None:
 def test_codes_that_are_emitted_are_all_there_are() -> None:
     record = [*range(1, 7), *range(8, 20)]
     text = [*range(101, 108), 110, 111, *range(201, 208)]
-    assert list(RULES) == [f"TITO{number:03}" for number in (*record, *text, *range(301, 307), 407)]
+    assert list(RULES) == [f"TITO{number:03}" for number in (*record, *text, *range(301, 307), 407, *range(601, 605))]
 
 
 def test_unknown_code_is_a_key_error() -> None:
@@ -81,7 +82,7 @@ def test_example_says_what_happens(each: Rule) -> None:
     assert not report, "".join(report)
 
 
-@pytest.mark.parametrize("module", ["check", "provenance", "signal", "tokenizer"])
+@pytest.mark.parametrize("module", ["check", "provenance", "tokenizer", *SIGNAL])
 def test_examples_of_docstrings_say_what_happens(module: str) -> None:
     results = doctest.testmod(__import__(f"tito_audit.{module}", fromlist=["_"]), verbose=False)
     assert results.attempted

@@ -60,6 +60,9 @@ def test_a_native_record_is_one_that_the_schema_allows_and_an_audit_reads() -> N
     record = rollout_record(**RECORD, id=7, turns=None)
     assert record == RECORD | {"format": "tito_audit/rollout", "format_version": 1, "id": 7}
     assert tito.audit([dict(record)], straddler()).statistics.rows == 1
+    scored = [rollout_record(**RECORD, train_logprobs=[0.0] * 5)]
+    scored.append(rollout_record(**RECORD, train_ids=[1], train_logprobs=[0.0]))
+    assert tito.audit(map(dict, scored), straddler()).statistics.rows_checked == 2
 
 
 @pytest.mark.parametrize(
@@ -74,6 +77,9 @@ def test_a_native_record_is_one_that_the_schema_allows_and_an_audit_reads() -> N
         {"logprobs": [0.0]},
         {"train_ids": [1], "train_mask": [1, 1]},
         {"train_mask": [1]},
+        {"train_logprobs": [0.0]},
+        {"train_ids": [1], "train_logprobs": [0.0] * 5},
+        {"train_logprobs": [None] * 5},
     ],
 )
 def test_a_wrong_field_is_refused(columns: dict[str, Any]) -> None:

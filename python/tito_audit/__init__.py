@@ -39,22 +39,32 @@ from tito_audit.findings import Finding
 from tito_audit.provenance import Provenance, ProvenanceBatch, provenance, provenance_batch
 from tito_audit.realised import Realised, RealisedSpan, assert_trained_ids
 from tito_audit.results import Check, Pipeline, Span, Straddling
-from tito_audit.signal import masked_mean
 from tito_audit.tokenizer import Tokenizer, load_tokenizer
 
 if TYPE_CHECKING:
     from tito_audit.bar import Bar
     from tito_audit.report import Report
+    from tito_audit.signal.account import SignalAccount, signal_account
+    from tito_audit.signal.logprobs import LogprobCheck, check_logprobs
+    from tito_audit.signal.means import masked_mean
+    from tito_audit.signal.paths import BothPaths, ratio_on_both_paths
+    from tito_audit.signal.ratio import ImportanceRatio, importance_ratio, ratio_metrics
+    from tito_audit.signal.step0 import Step0, step0_kl
+    from tito_audit.signal.turns import DriftByTurn, drift_by_turn
 
 __version__ = _core.__version__
 
 __all__ = [
     "Bar",
     "Batch",
+    "BothPaths",
     "Check",
+    "DriftByTurn",
     "DriftError",
     "EngineWarning",
     "Finding",
+    "ImportanceRatio",
+    "LogprobCheck",
     "MissingExtraError",
     "Pipeline",
     "Provenance",
@@ -64,8 +74,10 @@ __all__ = [
     "RecordError",
     "Report",
     "ReportError",
+    "SignalAccount",
     "SourceError",
     "Span",
+    "Step0",
     "Straddling",
     "TitoError",
     "Tokenizer",
@@ -76,14 +88,38 @@ __all__ = [
     "audit",
     "check",
     "check_batch",
+    "check_logprobs",
+    "drift_by_turn",
+    "importance_ratio",
     "load_tokenizer",
     "masked_mean",
     "provenance",
     "provenance_batch",
+    "ratio_metrics",
+    "ratio_on_both_paths",
+    "signal_account",
+    "step0_kl",
 ]
 
-_LATE = {"Bar": "tito_audit.bar", "Report": "tito_audit.report"}
-"""What only an audit of a dataset needs: imported when it is first asked for."""
+_LATE = {
+    "Bar": "tito_audit.bar",
+    "BothPaths": "tito_audit.signal.paths",
+    "DriftByTurn": "tito_audit.signal.turns",
+    "ImportanceRatio": "tito_audit.signal.ratio",
+    "LogprobCheck": "tito_audit.signal.logprobs",
+    "Report": "tito_audit.report",
+    "SignalAccount": "tito_audit.signal.account",
+    "Step0": "tito_audit.signal.step0",
+    "check_logprobs": "tito_audit.signal.logprobs",
+    "drift_by_turn": "tito_audit.signal.turns",
+    "importance_ratio": "tito_audit.signal.ratio",
+    "masked_mean": "tito_audit.signal.means",
+    "ratio_metrics": "tito_audit.signal.ratio",
+    "ratio_on_both_paths": "tito_audit.signal.paths",
+    "signal_account": "tito_audit.signal.account",
+    "step0_kl": "tito_audit.signal.step0",
+}
+"""What not every program needs: imported when it is first asked for."""
 
 
 def __getattr__(name: str) -> object:

@@ -56,8 +56,9 @@ def audit(
 
     A record holds the whole sequence (``token_ids``, ``input_ids`` or ``tokens``) or its parts (``prompt_ids`` and
     ``response_ids`` or ``completion_ids``); beside it a mask (``mask``, ``loss_mask``, ``response_mask`` or
-    ``completion_mask``), ``owners``, ``turns``, ``logprobs``, ``train_ids``, ``train_mask`` and ``id`` where there are
-    any. What cannot be read becomes a finding (a row) or an entry of `Report.unchecked` (a file), and the rest goes on.
+    ``completion_mask``), ``owners``, ``turns``, ``logprobs``, ``train_ids``, ``train_mask``, ``train_logprobs`` and
+    ``id`` where there are any. What cannot be read becomes a finding (a row) or an entry of `Report.unchecked` (a
+    file), and the rest goes on.
 
     Of the rows that a fast engine answers at least 16 clean and 16 drifting ones are judged again by the reference,
     then as many as fit into 5 % of the time. A difference is TITO010, an `EngineWarning`, and an entry of

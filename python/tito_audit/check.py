@@ -19,7 +19,7 @@ from tito_audit.ragged import ReadRows, aligned, to_rows
 from tito_audit.reading.row import Row, Twin
 from tito_audit.reading.sequence import Joined, join
 from tito_audit.reading.turns import holds_spans, owners_of, read_spans, sampled_of, to_turns
-from tito_audit.realised import Realised, compare_trained
+from tito_audit.realised import compare_trained
 from tito_audit.recheck import NOTHING, SHARE, Guard
 from tito_audit.records import Ids, ReadIds, at_least_one, shown, to_ids, to_mask, to_owners
 from tito_audit.results import Check, RowContext
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
+
+    from tito_audit.signal.findings import Scored
 
 
 def check(
@@ -43,6 +45,7 @@ def check(
     logprobs: object = None,
     train_ids: object = None,
     train_mask: object = None,
+    train_logprobs: object = None,
     model_vocab_size: int | None = None,
     skip_special_tokens: bool = False,
     clean_up_tokenization_spaces: bool = False,
@@ -78,6 +81,9 @@ def check(
             or else of the same text, or else changes fewer of them; the whole sequence before the response.
         train_mask: 1 where the trainer trained, per id of ``train_ids``; of a response also with the prompt's entries
             before it.
+        train_logprobs: Log-probability in nats that the trainer gave each of ``train_ids``, or else each sampled id,
+            with the weights that sampled (before the first update); for the response alone or for both. With
+            ``logprobs`` the importance ratio is checked, which has to be 1.
         model_vocab_size: Rows of the model's embedding; tells ids in its padded range from impossible ones.
         skip_special_tokens: Also measure a pipeline that decodes so (`Check.pipeline`).
         clean_up_tokenization_spaces: Likewise.
@@ -102,7 +108,7 @@ def check(
     engine = engine_of(tok)
     context = RowContext.of(owner_names, model_vocab_size)
     row = _row(token_ids, prompt_ids, mask=mask, owners=owners, turns=turns, logprobs=logprobs)
-    _add_training(row, train_ids, train_mask)
+    _add_training(row, train_ids, train_mask, train_logprobs)
     if context.owner_names:
         row.owner_names = _listed_names(context.owner_names)
     asked = _asked(
@@ -112,8 +118,14 @@ def check(
     names = context.owner_names or dict(enumerate(row.owner_names))
     from tito_audit.reading.record_checks import record_findings  # noqa: PLC0415 - a batch needs none
 
-    findings = tuple(record_findings(row, engine))
-    return batch.row(0, replace(context, owner_names=names, findings=findings, realised=_realised(row, engine)))
+    scored = _scored(row, engine)
+    findings = record_findings(row, engine)
+    if scored is not None or row.logprobs is not None or row.sampled is not None:
+        from tito_audit.signal.findings import signal_findings  # noqa: PLC0415 - few rows have any of these
+
+        findings += signal_findings(row, engine, scored)
+    realised = None if scored is None else scored.realised
+    return batch.row(0, replace(context, owner_names=names, findings=tuple(findings), realised=realised))
 
 
 def check_batch(
@@ -315,22 +327,30 @@ def _row(
         from tito_audit.reading.logprobs import read_logprobs  # noqa: PLC0415 - few rows have any
 
         read = read_logprobs(logprobs, joined, mask=row.mask)
-        row.logprobs = read.values
+        row.logprobs, row.logprob_shift = read.values, read.shift
         row.twins = (Twin("logprobs", read.disagreeing),) if read.disagreeing else ()
     return row
 
 
-def _add_training(row: Row, train_ids: object, train_mask: object) -> None:
+def _add_training(row: Row, train_ids: object, train_mask: object, train_logprobs: object) -> None:
     """Read what the trainer scored; errors as in `check`."""
     if train_ids is None:
         if train_mask is not None:
             raise RecordError("train_mask: there are no train_ids that it could belong to", column="train_mask")
+        if train_logprobs is not None:
+            from tito_audit.reading.logprobs import read_logprobs  # noqa: PLC0415 - few rows have any
+
+            row.train_logprobs = read_logprobs(
+                train_logprobs, _joined(row), column="train_logprobs", mask=row.mask
+            ).values
         return
-    from tito_audit.reading.training import read_training  # noqa: PLC0415 - few rows have any
+    from tito_audit.reading.training import read_training, with_logprobs  # noqa: PLC0415 - as above
 
     trained = to_ids(train_ids, column="train_ids")
     # As the sampled ids, the caller's array may change later.
     row.training = read_training(ReadIds(trained.ids.copy(), trained.overflow), train_mask, _joined(row), _train_mask)
+    if train_logprobs is not None:
+        row.training = with_logprobs(row.training, train_logprobs, _joined(row))
 
 
 def _train_mask(value: object, ids: Ids) -> NDArray[np.uint8]:
@@ -341,7 +361,7 @@ def _joined(row: Row) -> Joined:
     return Joined(to_ids([]).ids if row.ids is None else row.ids, dict(row.overflow), row.prompt)
 
 
-def _realised(row: Row, tok: Tokenizer) -> Realised | None:
+def _scored(row: Row, tok: Tokenizer) -> Scored | None:
     """What the trainer scored beside what was sampled, None where nobody says."""
     if row.training is None:
         return None
@@ -349,13 +369,16 @@ def _realised(row: Row, tok: Tokenizer) -> Realised | None:
 
     sampled = _joined(row)
     seen = settled(row.training, sampled, tok)
-    return compare_trained(
+    realised = compare_trained(
         ReadRows(sampled.ids, _one_row(sampled.ids), sampled.overflow),
         ReadRows(seen.ids.ids, _one_row(seen.ids.ids), seen.ids.overflow),
         tok,
         mask=row.mask,
         train_mask=seen.mask,
     ).row(0)
+    from tito_audit.signal.findings import Scored  # noqa: PLC0415 - as above
+
+    return Scored(realised, seen.logprobs)
 
 
 def _one_row(ids: Ids) -> NDArray[np.int64]:

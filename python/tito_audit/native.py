@@ -40,6 +40,12 @@ class RolloutRecord(TypedDict):
     weight_version: NotRequired[str | int]
     train_ids: NotRequired[Annotated[list[int], Meta(description="the ids that the trainer scored")]]
     train_mask: NotRequired[Annotated[list[Annotated[int, Meta(ge=0, le=1)]], Meta(description="per id of train_ids")]]
+    train_logprobs: NotRequired[
+        Annotated[
+            list[float],
+            Meta(description="of the trainer before the first update, per id of train_ids, or else token_ids"),
+        ]
+    ]
     finish_reason: NotRequired[str]
     end_ids: NotRequired[list[int]]
 
@@ -58,6 +64,7 @@ def rollout_record(
     weight_version: str | int | None = None,
     train_ids: list[int] | None = None,
     train_mask: list[int] | None = None,
+    train_logprobs: list[float] | None = None,
     finish_reason: str | None = None,
     end_ids: list[int] | None = None,
 ) -> RolloutRecord:
@@ -79,4 +86,6 @@ def rollout_record(
             check_length(len(values), len(token_ids), name)
     if train_mask is not None:
         check_length(len(train_mask), len(train_ids or ()), "train_mask")
+    if train_logprobs is not None:
+        check_length(len(train_logprobs), len(token_ids if train_ids is None else train_ids), "train_logprobs")
     return record

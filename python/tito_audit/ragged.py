@@ -16,6 +16,7 @@ from tito_audit.printable import counted
 from tito_audit.records import LAID_OUT, Ids, as_array, shown, to_ids, viewable
 
 _T = TypeVar("_T")
+_N = TypeVar("_N", bound=np.generic)
 _ONE_ROW = "pass [row] for one row, or (values, offsets)"
 
 
@@ -72,17 +73,17 @@ def to_rows(rows: object, *, column: str = "rows") -> ReadRows:
 def aligned(
     obj: object,
     offsets: NDArray[np.int64],
-    convert: Callable[[object, int], NDArray[np.uint8]],
+    convert: Callable[[object, int], NDArray[_N]],
     *,
     column: str,
-) -> NDArray[np.uint8]:
+) -> NDArray[_N]:
     """Read per-token data of many rows, end to end like the ids.
 
     Args:
         obj: One flat array for all rows, a two-dimensional array, the pair ``(values, offsets)``, or an iterable
             with one sequence per row (an object array, as data frames hold them, is one).
         offsets: Offsets of the rows of ids.
-        convert: Reads one sequence, given its expected length: `to_mask` or `to_owners`.
+        convert: Reads one sequence, given its expected length: `to_mask`, say.
         column: Name of the data, for the message.
 
     Raises:

@@ -240,6 +240,20 @@ def at_least_one(value: SupportsIndex, name: str) -> int:
     return number
 
 
+def not_negative(value: float, name: str) -> float:
+    """Read an option that is a number of 0 or more.
+
+    Raises:
+        TypeError: It is no number.
+        ValueError: It is negative or NaN.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{name}={shown(value)}: a number of 0 or more is needed")
+    if not value >= 0:
+        raise ValueError(f"{name}={shown(value)}: a number of 0 or more is needed")
+    return float(value)
+
+
 def shown(value: object) -> str:
     """Write a value of unknown origin for a message: one short line without control characters."""
     try:

@@ -202,24 +202,6 @@ def span_rows(batch: Batch) -> Indices:
     return np.repeat(np.arange(len(batch)), batch.n_spans)
 
 
-def turns_of_mask(mask: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Number the maximal runs of mask 1 in each row from 0.
-
-    Args:
-        mask: 0 or 1 per token, all rows end to end.
-        offsets: Offsets of the rows.
-
-    Returns:
-        Turn per token, -1 where the mask is 0.
-    """
-    previous = np.zeros_like(mask)
-    previous[1:] = mask[:-1]
-    previous[offsets[:-1][offsets[:-1] < len(mask)]] = 0
-    begun = np.concatenate([[0], np.cumsum(mask & ~previous, dtype=np.int64)])
-    number = begun[1:] - np.repeat(begun[offsets[:-1]], np.diff(offsets)) - 1
-    return np.where(mask != 0, number, -1).astype(np.int32)
-
-
 def occurrences(batch: Batch, accepted_spans: NDArray[np.bool_]) -> dict[str, Occurrences]:
     """Return where each code occurs in a batch; the counts are those of the findings of its rows.
 

@@ -24,7 +24,8 @@ class CodeCount:
         findings: Findings: one per drift span or straddling token, one per row for every other code.
         tokens: Sampled tokens inside these spans, for TITO110 inside those of the trained ids; for TITO005 ids outside
             the vocabulary, for TITO301 re-encoded tokens, for TITO111 sampled tokens that were lost, for TITO306
-            trained tokens. None for a code that is not about tokens.
+            trained tokens, for TITO601 those whose ratio is off, for TITO604 sampled tokens that are not trained. None
+            for a code that is not about tokens.
         accepted_rows: Those of the rows in which all findings of the code are in the baseline.
         first: Source and number of the first row, by source and number; None for a finding about the whole dataset.
     """

@@ -9,16 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tito_audit.asked import Asked
-from tito_audit.auditing.batch_counts import turns_of_mask
 from tito_audit.batch import Batch
 from tito_audit.check import judge
 from tito_audit.ragged import ReadRows
 from tito_audit.reading.row import Row
 from tito_audit.reading.sequence import Joined
 from tito_audit.reading.training import settled
+from tito_audit.reading.turns import turns_of_mask
 from tito_audit.realised import RealisedBatch, compare_trained
 from tito_audit.recheck import Guard
 from tito_audit.records import ReadIds
+from tito_audit.signal.findings import Scored
 from tito_audit.tokenizer import Tokenizer
 
 _T = TypeVar("_T", bound=np.generic)
@@ -114,10 +115,16 @@ class Trained(NamedTuple):
     Attributes:
         indices: Which of the rows.
         batch: What the trainer scored in them, against what was sampled.
+        logprobs: What it gave the trained ids of each, in nats; None where a row does not say.
     """
 
     indices: NDArray[np.int64]
     batch: RealisedBatch
+    logprobs: Sequence[NDArray[np.float64] | None]
+
+    def scored(self, place: int) -> Scored | None:
+        """One of the rows; None where the reference failed on it."""
+        return None if place in self.batch.errors else Scored(self.batch.row(place), self.logprobs[place])
 
 
 def check_trained(rows: Sequence[Row], tok: Tokenizer, *, threads: int) -> list[Trained]:
@@ -144,7 +151,7 @@ def check_trained(rows: Sequence[Row], tok: Tokenizer, *, threads: int) -> list[
                 train_mask=_flat([each.mask for each in seen]),
                 threads=threads,
             )
-            parts.append(Trained(np.array(indices, dtype=np.int64), batch))
+            parts.append(Trained(np.array(indices, dtype=np.int64), batch, [each.logprobs for each in seen]))
     return parts
 
 

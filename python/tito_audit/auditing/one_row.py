@@ -19,6 +19,7 @@ from tito_audit.reading.record_checks import record_findings
 from tito_audit.reading.row import Row
 from tito_audit.reading.rows import ReadOptions
 from tito_audit.results import Check, RowContext
+from tito_audit.signal.findings import signal_findings
 from tito_audit.tokenizer import Tokenizer
 
 
@@ -94,7 +95,11 @@ def _judged(
         dict(enumerate(row.owner_names)),
         model_vocab_size,
         redact=options.redact,
-        findings=(*row.findings, *record_findings(row, tok)),
+        findings=(
+            *row.findings,
+            *record_findings(row, tok),
+            *signal_findings(row, tok, trained[0].scored(0) if trained else None),
+        ),
         realised=trained[0].batch.row(0) if trained else None,
     )
     if row.padding:

@@ -39,7 +39,11 @@ from tito_audit.realised import KINDS, RealisedBatch, realised_findings
 from tito_audit.recheck import LEAST, SHARE, Guard, Recheck, key_of, lots_of
 from tito_audit.report import MOST_WORST, Unchecked, worst_of
 from tito_audit.results import ENGINES, Check, RowContext
+from tito_audit.signal.findings import Scored, signal_findings
 from tito_audit.tokenizer import Tokenizer
+
+_ABOUT_TOKENS = {"TITO601", "TITO604"}
+"""Codes of findings whose positions are the tokens concerned, all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +112,14 @@ class _Group:
     drift: DriftRows
     trained: Sequence[Trained]
 
+    def scored(self) -> list[Scored | None]:
+        """What the trainer did with each row; None where nobody says, or can say."""
+        found: list[Scored | None] = [None] * len(self.rows)
+        for trained in self.trained:
+            for place, index in enumerate(trained.indices.tolist()):
+                found[index] = trained.scored(place)
+        return found
+
     def turns_of(self, index: int) -> NDArray[np.int32] | None:
         """Turn per token of one row."""
         start, stop = self.batch.offsets[index : index + 2]
@@ -168,6 +180,9 @@ class Tally:
         codes = _Codes()
         self.statistics.add_skipped(len(rows) - len(places))
         if group is not None:
+            for index, scored in enumerate(group.scored()):
+                found = signal_findings(group.rows[index], self._tok, scored)
+                noted[places[index]] += [Fault(None, finding) for finding in found]
             for index, message in group.batch.errors.items():
                 noted[places[index]].append(Fault(None, Finding(code="TITO001", message=inert(message))))
             self._add_batch(group, codes)
@@ -312,7 +327,10 @@ class Tally:
     ) -> None:
         for code, number in Counter(each.finding.code for each in noted).items():
             if self._takes(code):
-                self.statistics.count(code, CodeCount(rows=1, findings=number, first=row.place))
+                tokens = None
+                if code in _ABOUT_TOKENS:
+                    tokens = sum(len(each.finding.positions) for each in noted if each.finding.code == code)
+                self.statistics.count(code, CodeCount(rows=1, findings=number, tokens=tokens, first=row.place))
                 codes.add(place, code)
         for column, finding in noted:
             self._keep(finding, row, column=column, turns=turns)

@@ -29,6 +29,7 @@ _COLUMNS = {
     "logprobs": "log-probabilities [found: logprobs]",
     "train_ids": "the ids that the trainer scored [found: train_ids, trained_ids]",
     "train_mask": "the trainer's loss mask [found: train_mask]",
+    "train_logprobs": "log-probabilities of the trainer before the first update [found: train_logprobs]",
     "attention_mask": "1 at real tokens, 0 at padding [found: attention_mask]",
     "finish_reason": "why the sampler stopped [found: finish_reason, stop_reason]",
     "end_ids": "the ids that end a response [found: eos_ids, eos_token_ids, stop_token_ids, end_ids]",

@@ -29,6 +29,7 @@ WELL_KNOWN: Mapping[str, tuple[str, ...]] = {
     "id": ("id",),
     "train_ids": ("train_ids", "trained_ids"),
     "train_mask": ("train_mask",),
+    "train_logprobs": ("train_logprobs",),
     "attention_mask": ("attention_mask",),
     "roles": ("roles",),
     "finish_reason": ("finish_reason", "stop_reason"),
@@ -42,7 +43,10 @@ WELL_KNOWN: Mapping[str, tuple[str, ...]] = {
 ID_ROLES = ("ids", "prompt_ids", "response_ids")
 """Roles of the columns with the token ids themselves; every record has one of them."""
 
-PER_TOKEN = ("mask", "owners", "turns", "logprobs", "roles", "attention_mask", "train_ids", "train_mask")
+PER_TOKEN = (
+    *("mask", "owners", "turns", "logprobs", "roles", "attention_mask"),
+    *("train_ids", "train_mask", "train_logprobs"),
+)
 """Roles of the columns about tokens, beside the ids themselves."""
 
 NOTES = ("finish_reason", "end_ids", "pad_id", "sampled_length", "fingerprint")
@@ -83,6 +87,8 @@ class Columns:
         id: Name of the record, a string or an integer.
         train_ids: The ids that the trainer scored, for the whole sequence or for the response.
         train_mask: 1 where the trainer trained, per id of ``train_ids``.
+        train_logprobs: Log-probability that the trainer gave each id of ``train_ids``, or else each sampled one, with
+            the weights that sampled: before the first update.
         attention_mask: 0 at padding.
         roles: Name of the role of each token.
         finish_reason: Why the sampler stopped, such as ``"stop"`` or ``"length"``.
@@ -102,6 +108,7 @@ class Columns:
     id: str | None = None
     train_ids: str | None = None
     train_mask: str | None = None
+    train_logprobs: str | None = None
     attention_mask: str | None = None
     roles: str | None = None
     finish_reason: str | None = None
@@ -312,13 +319,14 @@ _FIRST: Mapping[str, tuple[type, ...]] = {
     "attention_mask": (bool, np.bool_, *_NUMBER),
     "train_ids": _INTEGER,
     "train_mask": (bool, np.bool_, *_NUMBER),
+    "train_logprobs": _NUMBER,
     "finish_reason": (str, Mapping),
     "end_ids": _INTEGER,
     "pad_id": _INTEGER,
     "sampled_length": _INTEGER,
 }
 # What an entry that is a mapping has to hold.
-_KEYS: Mapping[str, tuple[str, ...]] = {"turns": ("start",), "logprobs": ("logprob",)}
+_KEYS: Mapping[str, tuple[str, ...]] = {"turns": ("start",), "logprobs": ("logprob",), "train_logprobs": ("logprob",)}
 
 
 def _is(value: object, kinds: tuple[type, ...]) -> bool:

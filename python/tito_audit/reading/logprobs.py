@@ -25,6 +25,11 @@ LogprobAlignment: TypeAlias = Literal["auto", "full", "response", "masked", "shi
 """Which tokens the entries belong to: all, those of the response, those with mask 1, or all but the first; ``"auto"``
 takes all or the response, whichever the length fits, and never guesses further."""
 
+SHIFTS = (1, -1, 2, -2, 3, -3)
+"""Distances at which entries are looked for that are not at their tokens, the likeliest first."""
+_LEAST_NAMED = 2
+"""Ids that have to be found at one distance before it explains anything."""
+
 _TOKEN_ID = re.compile(r"token_id:([0-9]{1,18})", re.ASCII)
 
 
@@ -34,10 +39,12 @@ class ReadLogprobs(NamedTuple):
     Attributes:
         values: In nats, ``float64`` per token; NaN where none is recorded.
         disagreeing: Positions of tokens whose entry names another id than the sequence has.
+        shift: Each entry names the id that stands so many tokens behind its own; 0 where nothing says so.
     """
 
     values: NDArray[np.float64]
     disagreeing: tuple[int, ...] = ()
+    shift: int = 0
 
 
 def read_logprobs(
@@ -71,13 +78,10 @@ def read_logprobs(
     tokens = _tokens(len(entries), joined, column, alignment, mask)
     values = np.full(joined.length, np.nan)
     array = _array(entries)
-    if array is not None and bool((_in_range(array) | (False if kept is None else ~kept[tokens])).all()):
+    if array is not None and bool((in_range(array) | (False if kept is None else ~kept[tokens])).all()):
         values[tokens] = array
         return ReadLogprobs(values)
-    claimed = [_claimed(entry) for entry in entries] if any(map(_is_mapping, set(map(type, entries)))) else None
-    numbers: Sequence[object] = entries
-    if claimed is not None:
-        numbers = [entry.get("logprob") if isinstance(entry, Mapping) else entry for entry in entries]
+    numbers, claimed = _taken_apart(entries)
     ignored: set[int] = set()
     if kept is not None and not kept.all():
         ignored.update(np.flatnonzero(~kept[tokens]).tolist())
@@ -87,12 +91,42 @@ def read_logprobs(
     fault = logprob_fault(numbers, column=column, ignored=ignored)
     if fault is not None:
         raise fault
-    values[tokens] = [math.nan if i in ignored else _float(number) for i, number in enumerate(numbers)]
+    values[tokens] = [math.nan if i in ignored else to_float(number) for i, number in enumerate(numbers)]
     if claimed is None:
         return ReadLogprobs(values)
     pairs = zip(tokens.tolist(), claimed, strict=True)
-    wrong = (token for token, id_ in pairs if id_ is not None and id_ != joined.overflow.get(token, joined.ids[token]))
-    return ReadLogprobs(values, tuple(wrong))
+    return ReadLogprobs(values, *named_others({token: id_ for token, id_ in pairs if id_ is not None}, joined))
+
+
+def entries_of(value: object, column: str) -> tuple[Sequence[Any], list[int | None] | None]:
+    """Take the entries of a row apart: what stands for their numbers, and the ids that they name.
+
+    Args:
+        value: A sequence of entries as in `read_logprobs`.
+        column: Name of the data, for the message.
+
+    Returns:
+        One object per entry, whatever it is; and one id or None per entry, None where no entry is a mapping.
+
+    Raises:
+        RecordError: It is no sequence (``TITO017``).
+    """
+    return _taken_apart(_listed(value, column))
+
+
+def named_others(named: Mapping[int, int], joined: Joined) -> tuple[tuple[int, ...], int]:
+    """Compare the ids that entries name with those of the rollout.
+
+    Args:
+        named: Token to the id that its entry names.
+        joined: The rollout.
+
+    Returns:
+        The tokens whose entries name another id; and how many tokens further on all these ids stand, 0 where they are
+        right, or no distance explains them all.
+    """
+    wrong = tuple(token for token, id_ in named.items() if id_ != joined.overflow.get(token, joined.ids[token]))
+    return wrong, _shift_of(named, joined) if wrong else 0
 
 
 def logprob_fault(
@@ -109,7 +143,7 @@ def logprob_fault(
         The error (``TITO017``) with every position, or None.
     """
     array = None if ignored else _array(values)
-    if array is not None and bool(_in_range(array).all()):
+    if array is not None and bool(in_range(array).all()):
         return None
     values = [_plain(value) for value in values]
     positions = tuple(i for i, value in enumerate(values) if i not in ignored and not _plausible(value))
@@ -129,6 +163,13 @@ def logprob_fault(
     )
 
 
+def _taken_apart(entries: Sequence[Any]) -> tuple[Sequence[Any], list[int | None] | None]:
+    if not any(map(_is_mapping, set(map(type, entries)))):
+        return entries, None
+    numbers = [entry.get("logprob") if isinstance(entry, Mapping) else entry for entry in entries]
+    return numbers, [_claimed(entry) for entry in entries]
+
+
 def _array(values: Sequence[object]) -> NDArray[np.float64] | None:
     """Plain numbers as an array; None where an entry is something else, or too large."""
     if not set(map(type, values)) <= {int, float}:
@@ -139,7 +180,8 @@ def _array(values: Sequence[object]) -> NDArray[np.float64] | None:
         return None
 
 
-def _in_range(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+def in_range(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Say of each number whether it is a log-probability; NaN is none."""
     return (values > -math.inf) & (values <= CEILING)
 
 
@@ -221,7 +263,20 @@ def _claimed(entry: object) -> int | None:
     return int(spelled[1]) if spelled else None
 
 
-def _float(number: Any) -> float:  # noqa: ANN401 - a plausible log-probability
+def _shift_of(named: Mapping[int, int], joined: Joined) -> int:
+    for shift in SHIFTS:
+        agrees = [
+            id_ == joined.overflow.get(token + shift, joined.ids[token + shift])
+            for token, id_ in named.items()
+            if 0 <= token + shift < joined.length
+        ]
+        if len(agrees) >= _LEAST_NAMED and all(agrees):
+            return shift
+    return 0
+
+
+def to_float(number: Any) -> float:  # noqa: ANN401 - a plausible log-probability
+    """Turn a plausible entry into a float; an integer beyond all floats is as good as -inf."""
     try:
         return float(number)
     except OverflowError:

@@ -76,7 +76,10 @@ class Row:
         spans: The turns or stretches of one role, by position, where the record has them.
         sampled: Per token whether its turn was sampled, None where the record does not say.
         logprobs: In nats, ``float64`` per token, NaN where none is recorded; None where there are none, or wrong ones.
+        logprob_shift: The entries name ids that stand so many tokens behind their own; 0 where they do not.
         training: What the trainer scored; None where the record does not say.
+        train_logprobs: Log-probabilities of the trainer, as ``logprobs``, where it scored the sampled ids as far as the
+            record says; otherwise those are in ``training``.
         finish_reason: Why the sampler stopped.
         end_ids: Ids that end a response; empty where the record does not say.
         pad_id: The id that pads.
@@ -106,7 +109,9 @@ class Row:
     spans: tuple[TurnSpan, ...] = ()
     sampled: NDArray[np.bool_] | None = None
     logprobs: NDArray[np.float64] | None = None
+    logprob_shift: int = 0
     training: Training | None = None
+    train_logprobs: NDArray[np.float64] | None = None
     finish_reason: str | None = None
     end_ids: tuple[int, ...] = ()
     pad_id: int | None = None

@@ -22,7 +22,7 @@ from tito_audit.reading.row import Fault, Row, Twin, redacted_roles
 from tito_audit.reading.second_sources import readable_ids, second_sources
 from tito_audit.reading.sequence import Joined, Scope, beginning, join, to_targets
 from tito_audit.reading.shape import encloses
-from tito_audit.reading.training import Training, read_training
+from tito_audit.reading.training import Training, read_training, with_logprobs
 from tito_audit.reading.turns import (
     TurnSpan,
     holds_spans,
@@ -159,11 +159,12 @@ class _Reading:
         kept = self.attempt(lambda: self.kept(joined))
         row.training = self.attempt(lambda: self.training(joined, kept))
         readable = not row.faults
-        logprobs = self.attempt(lambda: self.logprobs(joined, kept if readable else None))
+        logprobs = self.attempt(lambda: self.logprobs(columns.logprobs, joined, kept if readable else None))
+        self.attempt(lambda: self.train_logprobs(joined, kept if readable else None))
         if not readable:
             return
         if logprobs is not None:
-            row.logprobs = logprobs.values
+            row.logprobs, row.logprob_shift = logprobs.values, logprobs.shift
         row.ids, row.overflow = joined.ids, joined.overflow
         if kept is not None:
             self.remove_padding(joined, kept)
@@ -350,14 +351,23 @@ class _Reading:
             cut_short=row.cut_short,
         )
 
-    def logprobs(self, joined: Joined, kept: NDArray[np.bool_] | None) -> ReadLogprobs | None:
-        name, options = self.columns.logprobs, self.options
+    def logprobs(self, name: str | None, joined: Joined, kept: NDArray[np.bool_] | None) -> ReadLogprobs | None:
+        options = self.options
         value = self.value(name)
         if value is None or name is None or (options.logprob_alignment == "masked" and self.row.faults):
             return None
         return read_logprobs(
             value, joined, column=name, alignment=options.logprob_alignment, mask=self.row.mask, kept=kept
         )
+
+    def train_logprobs(self, joined: Joined, kept: NDArray[np.bool_] | None) -> None:
+        """Read what the trainer gave the ids that it scored: those that the record says, or else the sampled ones."""
+        row, name = self.row, self.columns.train_logprobs
+        if row.training is None:
+            read = self.logprobs(name, joined, kept)
+            row.train_logprobs = None if read is None else read.values
+        elif name is not None and self.value(name) is not None:
+            row.training = with_logprobs(row.training, self.value(name), joined, column=name)
 
     def remove_padding(self, joined: Joined, kept: NDArray[np.bool_]) -> None:
         """Remove padding from everything that counts tokens."""
@@ -373,6 +383,7 @@ class _Reading:
         row.spans = moved(row.spans, kept)
         row.mask, row.owners, row.turns = (_selected(each, kept) for each in (row.mask, row.owners, row.turns))
         row.sampled, row.logprobs = _selected(row.sampled, kept), _selected(row.logprobs, kept)
+        row.train_logprobs = _selected(row.train_logprobs, kept)
 
     def compare(self, joined: Joined, kept: NDArray[np.bool_] | None, logprobs: ReadLogprobs | None) -> None:
         """Note where the record holds the same tokens once more, and holds others."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from tito_audit.errors import TokenizerError
 from tito_audit.reading.columns import is_sequence
+from tito_audit.reading.logprobs import read_logprobs
 from tito_audit.reading.padding import without
 from tito_audit.reading.sequence import Joined, beginning, in_entries, join
 from tito_audit.records import ReadIds, ValuelessError
@@ -33,12 +34,14 @@ class Training(NamedTuple):
         mask: ``uint8`` 0 or 1 per id, or None.
         kept: False per id where it has the padding of the sampled ids at the same place; None where it has none.
         told: The ids are known to be the whole sequence.
+        logprobs: In nats, ``float64`` per id, NaN where none is recorded; or None.
     """
 
     ids: ReadIds
     mask: NDArray[np.uint8] | None = None
     kept: NDArray[np.bool_] | None = None
     told: bool = False
+    logprobs: NDArray[np.float64] | None = None
 
 
 class Whole(NamedTuple):
@@ -47,10 +50,12 @@ class Whole(NamedTuple):
     Attributes:
         ids: The ids, those of the prompt first.
         mask: ``uint8`` 0 or 1 per id, or None; 0 for a prompt that was put before a response.
+        logprobs: In nats, ``float64`` per id, or None; NaN for such a prompt.
     """
 
     ids: ReadIds
     mask: NDArray[np.uint8] | None
+    logprobs: NDArray[np.float64] | None = None
 
 
 class ReadsMask(Protocol):
@@ -107,6 +112,29 @@ def read_training(
     )
 
 
+def with_logprobs(training: Training, logprobs: object, joined: Joined, *, column: str = "train_logprobs") -> Training:
+    """Read the log-probabilities that the trainer gave the ids it scored.
+
+    Args:
+        training: What the trainer scored.
+        logprobs: One entry per id, or per id of the prompt and then these; entries as in `read_logprobs`.
+        joined: The sampled ids, as they were recorded.
+        column: Name of the data, for the message.
+
+    Raises:
+        RecordError: There are as many as neither (``TITO002``), or an entry is no log-probability (``TITO017``).
+    """
+    count, prompt = len(training.ids.ids), max(joined.prompt, 0)
+    whole = Joined(training.ids.ids, training.ids.overflow)
+    both = is_sequence(logprobs) and prompt and len(logprobs) == prompt + count
+    if both and not training.told:
+        whole = join(training.ids, beginning(ReadIds(joined.ids, joined.overflow), prompt))
+    # The first token of a sequence has no number; whether it is trained is no matter of this list.
+    context, kept = np.zeros(whole.length, dtype=np.uint8), None if whole.length > count else training.kept
+    values = read_logprobs(logprobs, whole, column=column, alignment="full", mask=context, kept=kept).values
+    return training._replace(logprobs=values[len(values) - count :])
+
+
 def settled(training: Training, sampled: Joined, tok: Tokenizer) -> Whole:
     """Decide what the ids that the trainer scored are, and return the whole sequence of them.
 
@@ -152,19 +180,21 @@ class _Reading(NamedTuple):
 
 def _readings(training: Training, sampled: Joined) -> Iterator[_Reading]:
     """What was recorded may be: the whole sequence in each way, then the response."""
-    ways = [Whole(training.ids, training.mask)]
+    ways = [Whole(training.ids, training.mask, training.logprobs)]
     if training.kept is not None:
         mask = None if training.mask is None else training.mask[training.kept]
-        ways.insert(0, Whole(without(training.ids, training.kept), mask))
+        logprobs = None if training.logprobs is None else training.logprobs[training.kept]
+        ways.insert(0, Whole(without(training.ids, training.kept), mask, logprobs))
     yield from (_Reading(way, 0) for way in ways)
     if sampled.prompt <= 0 or training.told:
         return
     prompt = beginning(ReadIds(sampled.ids, sampled.overflow), sampled.prompt)
-    for ids, mask in ways:
+    for ids, mask, logprobs in ways:
         if len(ids.ids):
             whole = join(ids, prompt)
             laid = None if mask is None else np.concatenate([np.zeros(sampled.prompt, dtype=np.uint8), mask])
-            yield _Reading(Whole(ReadIds(whole.ids, whole.overflow), laid), sampled.prompt)
+            scored = None if logprobs is None else np.concatenate([np.full(sampled.prompt, np.nan), logprobs])
+            yield _Reading(Whole(ReadIds(whole.ids, whole.overflow), laid, scored), sampled.prompt)
 
 
 def _is_same_text(reading: _Reading, ours: NDArray[Any], tok: Tokenizer) -> bool:

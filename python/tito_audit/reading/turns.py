@@ -9,7 +9,7 @@ import numpy as np
 
 from tito_audit.errors import RecordError
 from tito_audit.reading.sequence import entries
-from tito_audit.records import ValuelessError, shown, to_ids
+from tito_audit.records import ValuelessError, check_length, shown, to_ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -120,6 +120,17 @@ def to_turns(value: object, length: int, *, column: str = "turns") -> NDArray[np
     return turns.astype(np.int32)
 
 
+def turn_of_each(value: object, length: int, *, column: str = "turns") -> NDArray[np.int32]:
+    """Read turn numbers as `to_turns` does, just as many as there are tokens.
+
+    Raises:
+        RecordError: Another length (``TITO002``), or an entry is no such number.
+    """
+    numbers = to_ids(value, column=column)
+    check_length(len(numbers.ids), length, column)
+    return to_turns(value, length, column=column)
+
+
 def read_roles(value: object, length: int, *, column: str = "roles") -> NDArray[np.object_]:
     """Read the name of a role per token.
 
@@ -193,6 +204,24 @@ def numbers_of(spans: Sequence[TurnSpan], length: int) -> NDArray[np.int32]:
     for span in spans:
         turns[span.start : span.stop] = span.number
     return turns
+
+
+def turns_of_mask(mask: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Number the maximal runs of mask 1 in each row from 0.
+
+    Args:
+        mask: 0 or 1 per token, all rows end to end.
+        offsets: Offsets of the rows.
+
+    Returns:
+        Turn per token, -1 where the mask is 0.
+    """
+    previous = np.zeros_like(mask)
+    previous[1:] = mask[:-1]
+    previous[offsets[:-1][offsets[:-1] < len(mask)]] = 0
+    begun = np.concatenate([[0], np.cumsum(mask & ~previous, dtype=np.int64)])
+    number = begun[1:] - np.repeat(begun[offsets[:-1]], np.diff(offsets)) - 1
+    return np.where(mask != 0, number, -1).astype(np.int32)
 
 
 def sampled_of(spans: Sequence[TurnSpan], length: int) -> NDArray[np.bool_] | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from tito_audit.rules.identity import IDENTITY
 from tito_audit.rules.record import RECORD
 from tito_audit.rules.shape import SEVERITIES, Rule, Severity
+from tito_audit.rules.signal import SIGNAL
 from tito_audit.rules.text import OTHER_BYTES, SAME_BYTES
 from tito_audit.rules.training import OWNERSHIP, TRAINED_IDS
 
@@ -27,6 +28,6 @@ def rule(code: str) -> Rule:
 
 
 RULES: dict[str, Rule] = {
-    each.code: each for each in (*RECORD, *SAME_BYTES, *TRAINED_IDS, *OTHER_BYTES, *OWNERSHIP, *IDENTITY)
+    each.code: each for each in (*RECORD, *SAME_BYTES, *TRAINED_IDS, *OTHER_BYTES, *OWNERSHIP, *IDENTITY, *SIGNAL)
 }
 """Code to rule, in the order of the codes."""

@@ -147,7 +147,7 @@ TITO305 special-inside-tool-text: control ids inside tool text: "<e>" at 3
         + """\
 >>> r = tito.check([1, 0], tok, mask=[0, 1], train_ids=[1, 0], train_mask=[1, 0])
 >>> r.realised, [found.code for found in r.findings]
-(False, ['TITO306'])
+(False, ['TITO306', 'TITO604'])
 """,
     ),
 )

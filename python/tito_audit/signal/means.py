@@ -1,4 +1,4 @@
-"""Statistics of the training signal that refuse where a number would be a lie."""
+"""A mean of the training signal that refuses where a number would be a lie."""
 
 from __future__ import annotations
 
