@@ -26,6 +26,7 @@ from tito_audit.batch import Batch
 from tito_audit.check import assert_no_drift, check, check_batch
 from tito_audit.errors import (
     DriftError,
+    DriftWarning,
     EngineWarning,
     MissingExtraError,
     RecordError,
@@ -44,6 +45,9 @@ from tito_audit.tokenizer import Tokenizer, load_tokenizer
 
 if TYPE_CHECKING:
     from tito_audit.bar import Bar
+    from tito_audit.buffer import RolloutBuffer
+    from tito_audit.guard import DriftGuard
+    from tito_audit.recorder import Recorder
     from tito_audit.report import Report
 
 __version__ = _core.__version__
@@ -53,6 +57,8 @@ __all__ = [
     "Batch",
     "Check",
     "DriftError",
+    "DriftGuard",
+    "DriftWarning",
     "EngineWarning",
     "Finding",
     "MissingExtraError",
@@ -62,8 +68,10 @@ __all__ = [
     "Realised",
     "RealisedSpan",
     "RecordError",
+    "Recorder",
     "Report",
     "ReportError",
+    "RolloutBuffer",
     "SourceError",
     "Span",
     "Straddling",
@@ -82,8 +90,14 @@ __all__ = [
     "provenance_batch",
 ]
 
-_LATE = {"Bar": "tito_audit.bar", "Report": "tito_audit.report"}
-"""What only an audit of a dataset needs: imported when it is first asked for."""
+_LATE = {
+    "Bar": "tito_audit.bar",
+    "DriftGuard": "tito_audit.guard",
+    "Recorder": "tito_audit.recorder",
+    "Report": "tito_audit.report",
+    "RolloutBuffer": "tito_audit.buffer",
+}
+"""What only an audit of a dataset, or only a training loop needs: imported when it is first asked for."""
 
 
 def __getattr__(name: str) -> object:

@@ -62,6 +62,10 @@ class DriftError(TitoError, AssertionError):
         self.result = result
 
 
+class DriftWarning(UserWarning):
+    """What the guard of a training loop found in a step."""
+
+
 class SourceError(TitoError):
     """A file that cannot be read, or that holds no token ids."""
 
