@@ -14,8 +14,8 @@ import numpy as np
 from tito_audit.errors import MissingExtraError, RecordError
 from tito_audit.printable import counted
 from tito_audit.reading.logprobs import read_logprobs
-from tito_audit.reading.sequence import join
-from tito_audit.records import shown, to_ids
+from tito_audit.reading.sequence import Joined
+from tito_audit.records import to_held_ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -150,8 +150,8 @@ class RolloutBuffer:
                 null, NaN, infinite or above 0.001 (``TITO017``), or is about another id (``TITO009``). Nothing was
                 added.
         """
-        added = _to_ids(ids)
-        read = read_logprobs(logprobs, join(to_ids(added), None), alignment="full", mask=np.ones(len(added), np.uint8))
+        added = to_held_ids(ids, column="ids")
+        read = read_logprobs(logprobs, Joined(added, {}), alignment="full", mask=np.ones(len(added), np.uint8))
         if read.disagreeing:
             raise RecordError(
                 f"logprobs: the entry at position {read.disagreeing[0]} is about another id than was sampled there",
@@ -219,7 +219,7 @@ class RolloutBuffer:
             Where and why it breaks; true if it does not. `Continuation.delta` is what comes after the ids held.
 
         Raises:
-            RecordError: An id of the request is no integer.
+            RecordError: An id of the request is no integer of 64 bits.
             TokenizerError: ``tok`` is no loaded tokenizer.
             ValueError: ``tail`` is below 0, or above it and neither ``tok`` nor ``end_ids`` say what ends a turn.
         """
@@ -317,7 +317,7 @@ class RolloutBuffer:
         return f"<RolloutBuffer {counted(len(self), 'token')}, {sampled:,} sampled, {counted(turns, 'turn')}>"
 
     def _add(self, owner: Owner, ids: object) -> None:
-        added = _to_ids(ids)
+        added = to_held_ids(ids, column="ids")
         self._append(_Part(OWNER_NAMES.index(owner), added, np.zeros(len(added)), None, None))
 
     def _append(self, part: _Part) -> None:
@@ -331,20 +331,6 @@ class RolloutBuffer:
         if held is None or held.parts != len(parts):
             held = self._held = _Held(len(parts), tuple(_segments(parts)), _columns(parts))
         return held
-
-
-def _to_ids(ids: object) -> NDArray[np.int64]:
-    read = to_ids(ids, column="ids")
-    if read.overflow:
-        position, value = next(iter(read.overflow.items()))
-        raise RecordError(
-            f"ids: {shown(value)} at position {position} is beyond 64 bits, so no token id",
-            code="TITO005",
-            column="ids",
-            position=position,
-            value=value,
-        )
-    return read.ids.astype(np.int64)  # a copy: the caller's array may change
 
 
 def _segments(parts: tuple[_Part, ...]) -> Iterable[Segment]:

@@ -10,11 +10,11 @@ import numpy as np
 
 from tito_audit.findings import Finding
 from tito_audit.printable import counted
-from tito_audit.records import shown, to_ids
+from tito_audit.records import shown, to_held_ids
 from tito_audit.tokenizer import engine_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -32,6 +32,8 @@ BreakCause: TypeAlias = Literal["missing-separator", "retokenization", "template
 
 _MOST_SEPARATORS = 4
 """Ids between two turns that may be missing in one place."""
+_LOOKED_AHEAD = 64
+"""Ids behind the next edge that decide between two ways to step over something."""
 _MOST = 6
 """Ids that a message lists."""
 
@@ -130,16 +132,14 @@ def continuation(
         raise ValueError(f"tail={shown(tail)}: a number of ids of 0 or more is needed")
     if tail and not ends:
         raise ValueError(f"tail={tail}: say which ids end a turn (end_ids=), or pass the tokenizer (tok=)")
-    read = to_ids(prompt_ids, column="prompt_ids")
-    request = read.ids.astype(np.int64)
-    request[list(read.overflow)] = -1  # beyond 64 bits, so none that is held
+    request = to_held_ids(prompt_ids, column="prompt_ids")
     segments = buffer.segments
     held = buffer.ids[: segments[-1].stop] if segments else buffer.ids[:0]
     sampled = buffer.mask[: len(held)]
     same = _common(held, request)
     if same == len(held) or (len(held) - same <= tail and set(held[same:].tolist()) <= ends):
         return Continuation(extends=True, held=len(held), trimmed=len(held) - same, delta=request[same:])
-    edges = sorted({edge for segment in segments for edge in (segment.start, segment.stop)})
+    edges = [0, *(segment.stop for segment in segments)]
     separators = _Separators(held, request, edges, engine, ends).found()
     return Continuation(
         extends=False,
@@ -160,13 +160,14 @@ class _Separators:
         self,
         held: NDArray[np.int64],
         request: NDArray[np.int64],
-        edges: list[int],
+        edges: Sequence[int],
         tok: Tokenizer | None,
         ends: frozenset[int],
     ) -> None:
         self.held = held
         self.request = request
-        self.edges = edges
+        self.edges = frozenset(edges)
+        self.ends_of_segments = edges
         self.tok = tok
         self.ends = ends
 
@@ -176,36 +177,37 @@ class _Separators:
         i = j = 0
         while True:
             same = _common(self.held[i:], self.request[j:])
-            i, j = i + same, j + same
-            if i == len(self.held):
+            if i + same == len(self.held):
                 return tuple(found)
-            step = self._step(i, j)
-            if step is None:
+            # Ids that stand on both sides of an edge show the difference a little behind it.
+            steps = [step for back in range(min(same, _MOST_SEPARATORS) + 1) for step in self._steps(i + same - back, j + same - back)]
+            if not steps:
                 return ()
-            found.append(step)
-            i += len(step.ids) if step.missing_in == "request" else 0
-            j += len(step.ids) if step.missing_in == "buffer" else 0
+            _, separator, i, j = max(steps, key=lambda step: step[0])
+            found.append(separator)
 
-    def _step(self, i: int, j: int) -> Separator | None:
-        """The fewest ids at an edge after which both sides go on to the next edge together."""
+    def _steps(self, i: int, j: int) -> Iterator[tuple[int, Separator, int, int]]:
+        """Ways to step over some ids here: how far both sides then go on together, the ids, and where both go on."""
         for count in range(1, _MOST_SEPARATORS + 1):
-            if i in self.edges and self._goes_on(i, j + count):
+            if i in self.edges and i < len(self.held):
                 ids = tuple(self.request[j : j + count].tolist())
-                if self._separates(ids):
-                    return Separator(i, ids, "buffer")
+                run = self._run(i, j + count)
+                if run and self._separates(ids):
+                    yield run, Separator(i, ids, "buffer"), i, j + count
             if i + count <= len(self.held) and not {i, i + count}.isdisjoint(self.edges):
                 ids = tuple(self.held[i : i + count].tolist())
                 at_end = i + count == len(self.held)
-                if self._separates(ids, known=at_end) and (at_end or self._goes_on(i + count, j)):
-                    return Separator(i, ids, "request")
-        return None
+                run = self._run(i + count, j)
+                if (run or at_end) and self._separates(ids, known=at_end):
+                    yield run, Separator(i, ids, "request"), i + count, j
 
-    def _goes_on(self, i: int, j: int) -> bool:
-        """Whether both sides are equal from here to the next edge, which is not here."""
-        place = bisect_right(self.edges, i)
-        stop = self.edges[place] if place < len(self.edges) else len(self.held)
-        rest = self.held[i:stop]
-        return len(rest) > 0 and np.array_equal(rest, self.request[j : j + len(rest)])
+    def _run(self, i: int, j: int) -> int:
+        """How many ids are equal from here on, as far as that matters; 0 unless it is so up to the next edge."""
+        place = bisect_right(self.ends_of_segments, i)
+        to_edge = self.ends_of_segments[place] - i if place < len(self.ends_of_segments) else 0
+        far = to_edge + _LOOKED_AHEAD
+        run = _common(self.held[i : i + far], self.request[j : j + far])
+        return run if run >= to_edge else 0
 
     def _separates(self, ids: tuple[int, ...], *, known: bool = False) -> bool:
         """Whether ids are those that stand between turns: control tokens and white space.
@@ -217,7 +219,7 @@ class _Separators:
         return all(self._is_control(id_) or (self.tok.token_bytes(id_) or b"x").isspace() for id_ in ids)
 
     def _is_control(self, id_: int) -> bool:
-        return self.tok is not None and (id_ in self.ends or id_ in self.tok.added_ids)
+        return self.tok is not None and (id_ in self.ends or id_ in self.tok.special_ids)
 
 
 def _cause(held: NDArray[np.int64], request: NDArray[np.int64], tok: Tokenizer | None) -> BreakCause | None:

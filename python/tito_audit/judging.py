@@ -19,11 +19,14 @@ from tito_audit.auditing.counts import CodeCount, Statistics
 from tito_audit.check import judge
 from tito_audit.digests import digest_of
 from tito_audit.ragged import ReadRows
-from tito_audit.realised import RealisedBatch, compare_trained
+from tito_audit.realised import Realised, RealisedBatch, compare_trained
+from tito_audit.reencoded_rows import realised_of, reencoded_rows
 from tito_audit.records import ReadIds
 from tito_audit.results import CAUSES, Check, RowContext
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from tito_audit.batch import Batch
@@ -54,8 +57,7 @@ class Judged:
         self.codes: dict[str, NDArray[np.int64]] = {}
         self._tok = tok
         self._batch: Batch | None = None
-        self._trained: RealisedBatch | None = None
-        self._trained_rows = np.zeros(0, dtype=np.int64)
+        self._trained: list[tuple[NDArray[np.int64], RealisedBatch]] = []
         if lot.sampled is not None:
             self._round_trip(lot.sampled)
         if lot.digests is not None and lot.trained is not None:
@@ -67,11 +69,7 @@ class Judged:
         """Return the verdict on a row of the lot; None where there is none."""
         if self._batch is None or row in self._batch.errors:
             return None
-        realised = None
-        if self._trained is not None and row in self._trained_rows:
-            at = int(np.searchsorted(self._trained_rows, row))
-            realised = None if at in self._trained.errors else self._trained.row(at)
-        return self._batch.row(row, RowContext({}, realised=realised))
+        return self._batch.row(row, RowContext({}, realised=self._realised(row)))
 
     def without_value(self, row: int, code: str) -> NDArray[np.int64]:
         """Return the positions, among the trained ids of a row, of trained tokens for which no correct value exists.
@@ -82,19 +80,26 @@ class Judged:
                 among them. TITO306: straddling tokens, for which no mask value is right, and tokens of mask 1 whose
                 bytes have mask 0. TITO111: none, since what was not cut off is as it was.
         """
-        if self._trained is None or row not in self._trained_rows:
+        realised = self._realised(row)
+        if realised is None:
             return np.zeros(0, dtype=np.int64)
-        at = int(np.searchsorted(self._trained_rows, row))
-        wrong = np.zeros(len(self._trained.row(at).train_ids), dtype=np.bool_)
+        wrong = np.zeros(len(realised.train_ids), dtype=np.bool_)
         if code == _TRAINED:
-            columns = self._trained.columns
-            for span in range(*columns["span_offsets"][at : at + 2].tolist()):
-                wrong[columns["span_trained_start"][span] : columns["span_trained_stop"][span]] = True
+            for span in realised.spans:
+                wrong[span.trained_start : span.trained_stop] = True
         elif code == _MASK_WRONG:
-            wrong[list(self._trained.row(at).wrong_positions)] = True
-            wrong |= self._straddling(at)
-        train_mask = self._trained.row(at).train_mask
+            wrong[list(realised.wrong_positions)] = True
+            wrong |= self._straddling(realised)
+        train_mask = realised.train_mask
         return np.flatnonzero(wrong if train_mask is None else wrong & (train_mask != 0))
+
+    def _realised(self, row: int) -> Realised | None:
+        """What was trained in a row of the lot; None where it is what was sampled, or where the reference failed."""
+        for rows, trained in self._trained:
+            at = int(np.searchsorted(rows, row))
+            if at < len(rows) and rows[at] == row:
+                return None if at in trained.errors else trained.row(at)
+        return None
 
     def _round_trip(self, rows: ReadRows) -> None:
         asked = Asked(rows.ids, rows.offsets, mask=self.lot.mask)
@@ -121,13 +126,31 @@ class Judged:
         self._add_compared(len(sampled.offsets) - 1 - len(differ), 0)
         if not len(differ):
             return
-        ours, mask = _some(sampled, self.lot.mask, differ)
-        theirs, train_mask = _some(trained, self.lot.train_mask, differ)
-        self._trained = compare_trained(ours, theirs, self._tok, mask=mask, train_mask=train_mask)
-        self._trained_rows = differ
-        add_trained(self.statistics, self._trained)
-        found = trained_occurrences(self._trained)
-        self._count({code: where._replace(rows=differ[where.rows]) for code, where in found.items()})
+        codes: dict[str, list[Occurrences]] = {}
+        for rows, seen in self._parts(sampled, trained, differ):
+            self._trained.append((rows, seen))
+            add_trained(self.statistics, seen)
+            for code, where in trained_occurrences(seen).items():
+                codes.setdefault(code, []).append(where._replace(rows=rows[where.rows]))
+        self._count({code: _joined(parts) for code, parts in codes.items()})
+
+    def _parts(
+        self, sampled: ReadRows, trained: ReadRows, differ: NDArray[np.int64]
+    ) -> Iterator[tuple[NDArray[np.int64], RealisedBatch]]:
+        """What was trained in the rows that differ: those that were encoded again, and all others."""
+        assert self._batch is not None, "the round trip comes first"  # noqa: S101 - see `__init__`
+        again = reencoded_rows(self._batch, trained, differ)
+        if len(again):
+            ours, mask = _some(sampled, self.lot.mask, again)
+            theirs, train_mask = _some(trained, self.lot.train_mask, again)
+            seen = realised_of(self._batch, again, ours, theirs, mask=mask, train_mask=train_mask)
+            if seen is not None:
+                yield again, seen
+                differ = np.setdiff1d(differ, again)
+        if len(differ):
+            ours, mask = _some(sampled, self.lot.mask, differ)
+            theirs, train_mask = _some(trained, self.lot.train_mask, differ)
+            yield differ, compare_trained(ours, theirs, self._tok, mask=mask, train_mask=train_mask)
 
     def _add_compared(self, rows: int, differ: int) -> None:
         self.statistics.compared_rows += rows
@@ -139,10 +162,8 @@ class Judged:
             findings = int(where.findings.sum())
             self.statistics.count(code, CodeCount(rows=len(where.rows), findings=findings, tokens=where.tokens))
 
-    def _straddling(self, at: int) -> NDArray[np.bool_]:
+    def _straddling(self, realised: Realised) -> NDArray[np.bool_]:
         """Per trained token of a row whether its bytes have both mask values."""
-        assert self._trained is not None, "a row is asked for"  # noqa: S101 - see `without_value`
-        realised = self._trained.row(at)
         straddles = np.zeros(len(realised.train_ids), dtype=np.bool_)
         if realised.mask is None or not realised.straddling:
             return straddles
@@ -155,6 +176,18 @@ class Judged:
             covers[token[(owner == value) | (owner < 0)]] = True
             straddles = covers if value == 0 else straddles & covers
         return straddles
+
+
+def _joined(parts: list[Occurrences]) -> Occurrences:
+    """Occurrences of one code in several parts of a lot, rows ascending."""
+    rows = np.concatenate([part.rows for part in parts])
+    order = np.argsort(rows)
+    return Occurrences(
+        rows[order],
+        np.concatenate([part.findings for part in parts])[order],
+        sum(part.tokens or 0 for part in parts),
+        np.concatenate([part.accepted for part in parts])[order],
+    )
 
 
 def _differing(

@@ -202,10 +202,8 @@ def _plain(value: object, name: str) -> Any:  # noqa: ANN401 - what JSON has
         value = as_array(value, name).tolist()
     if isinstance(value, tuple):
         value = list(value)
-    if not isinstance(value, list):
-        return value
-    if set(map(type, value)) - {int, float, str}:
-        value = [each.item() if isinstance(each, np.generic) else each for each in value]
-    if any(type(each) is int and not _INT64.min <= each <= _INT64.max for each in value):
-        raise RecordError(f"{name}: an integer beyond 64 bits, so no token id", column=name)
-    return value
+    entries = value if isinstance(value, list) else [value]
+    if any(isinstance(each, int) and not _INT64.min <= each <= _INT64.max for each in entries):
+        raise RecordError(f"{name}: an integer beyond 64 bits, which no table holds", column=name)
+    entries = [each.item() if isinstance(each, np.generic) else each for each in entries]
+    return entries if isinstance(value, list) else entries[0]

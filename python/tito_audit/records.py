@@ -74,6 +74,25 @@ def to_ids(obj: object, *, column: str = "token_ids") -> ReadIds:
     return _read_slowly(items, column) if plain is None else ReadIds(plain, {})
 
 
+def to_held_ids(obj: object, *, column: str) -> NDArray[np.int64]:
+    """Copy one row of token ids that is to be kept; arguments as in `to_ids`.
+
+    Raises:
+        RecordError: As in `to_ids`, or an integer is beyond ``int64`` (``TITO005``).
+    """
+    read = to_ids(obj, column=column)
+    if read.overflow:
+        position, value = next(iter(read.overflow.items()))
+        raise RecordError(
+            f"{column}: {shown(value)} at position {position} is beyond 64 bits, so no token id",
+            code="TITO005",
+            column=column,
+            position=position,
+            value=value,
+        )
+    return read.ids.astype(np.int64)
+
+
 def to_mask(
     obj: object,
     length: int,
