@@ -1,5 +1,7 @@
 """Rollouts of every shape, as calls to a buffer."""
 
+from typing import Any
+
 from hypothesis import strategies as st
 
 import tito_audit as tito
@@ -10,7 +12,8 @@ SAMPLED = st.lists(st.tuples(st.integers(0, 2**31), LOGPROBS), max_size=6)
 CALLS = st.lists(
     st.tuples(st.sampled_from(["prompt", "tool"]), IDS) | st.tuples(st.just("assistant"), SAMPLED), max_size=8
 )
-Call = tuple[str, list[int] | list[tuple[int, float]]]
+Call = tuple[str, list[Any]]
+"""Owner, and ids or pairs of id and logprob."""
 
 
 def filled(calls: list[Call]) -> tito.RolloutBuffer:
@@ -21,9 +24,9 @@ def filled(calls: list[Call]) -> tito.RolloutBuffer:
     return buffer
 
 
-def add(buffer: tito.RolloutBuffer, owner: str, given: list[int] | list[tuple[int, float]]) -> None:
+def add(buffer: tito.RolloutBuffer, owner: str, given: list[Any]) -> None:
     if owner == "assistant":
-        buffer.add_sampled([pair[0] for pair in given], [pair[1] for pair in given])  # type: ignore[index]
+        buffer.add_sampled([pair[0] for pair in given], [pair[1] for pair in given])
     elif owner == "tool":
         buffer.add_tool(given)
     else:

@@ -23,8 +23,8 @@ def test_what_is_held_is_what_was_added(calls: list[Call]) -> None:
     for owner, added in calls:
         add(buffer, owner, added)
         sampled = owner == "assistant"
-        ids += [pair[0] for pair in added] if sampled else added  # type: ignore[index, misc]
-        logprobs += [pair[1] for pair in added] if sampled else [0.0] * len(added)  # type: ignore[index]
+        ids += [pair[0] for pair in added] if sampled else added
+        logprobs += [pair[1] for pair in added] if sampled else [0.0] * len(added)
         mask += [int(sampled)] * len(added)
         assert len(buffer) == len(buffer.ids) == len(buffer.mask) == len(buffer.logprobs) == len(buffer.turns)
     assert buffer.ids.tolist() == ids

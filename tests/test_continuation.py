@@ -23,7 +23,7 @@ TOK = tokenizer()
 
 
 def turns() -> tito.RolloutBuffer:
-    """``<start> b <end> \\n <start> a a <end>``, then a tool's ``\\n b <end>``, then ``a <end>``."""
+    r"""``<start> b <end> \n <start> a a <end>``, then a tool's ``\n b <end>``, then ``a <end>``."""
     buffer = tito.RolloutBuffer()
     buffer.add_prompt([START, B, END, NEWLINE, START])
     buffer.add_sampled([A, A, END], [-0.1, -0.2, -0.3])
@@ -84,14 +84,14 @@ def test_separators_that_are_missing_in_the_buffer_are_all_found(data: st.DataOb
         repaired = list(HELD)
         for separator in reversed(found.separators):
             if separator.missing_in == "buffer":
-                repaired[separator.index : separator.index] = separator.ids
+                repaired[separator.token : separator.token] = separator.ids
             else:
-                del repaired[separator.index : separator.index + len(separator.ids)]
+                del repaired[separator.token : separator.token + len(separator.ids)]
         assert request[: len(repaired)] == repaired
 
 
 CASES: list[tuple[str, list[int], str, int, int]] = [
-    ("the end id is trimmed", HELD[:-1] + [NEWLINE], "missing-separator", 12, 1),
+    ("the end id is trimmed", [*HELD[:-1], NEWLINE], "missing-separator", 12, 1),
     ("the end of the first answer is trimmed", HELD[:7] + HELD[8:], "missing-separator", 7, 3),
     ("the newline is not written", HELD[:8] + HELD[9:], "missing-separator", 8, 2),
     ("encoded again", [*HELD[:5], AA, *HELD[7:]], "retokenization", 5, 8 - 3),
@@ -103,7 +103,9 @@ CASES: list[tuple[str, list[int], str, int, int]] = [
 ]
 
 
-@pytest.mark.parametrize(("request_ids", "cause", "first", "sampled"), [case[1:] for case in CASES], ids=[c[0] for c in CASES])
+@pytest.mark.parametrize(
+    ("request_ids", "cause", "first", "sampled"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
+)
 def test_the_cause_of_a_break(request_ids: list[int], cause: str, first: int, sampled: int) -> None:
     found = turns().extends(request_ids, tok=TOK)
     assert (found.cause, found.first_diff, found.sampled_after) == (cause, first, sampled)

@@ -22,7 +22,7 @@ from pyarrow import parquet
 import tito_audit as tito
 from rollouts import CALLS, Call, filled
 from tiny import straddler
-from tito_audit import appending, segments
+from tito_audit import segments
 from tito_audit.appending import AppendFile
 
 TOK = straddler()
@@ -124,7 +124,7 @@ def test_a_line_that_does_not_fit_leaves_nothing(tmp_path: Path, monkeypatch: py
     recorder = tito.Recorder(path, TOK)
     recorder.append(rollout())
     before, write = path.read_bytes(), os.write
-    monkeypatch.setattr(appending.os, "write", lambda fd, data: write(fd, data[: len(data) // 2]))
+    monkeypatch.setattr(os, "write", lambda fd, data: write(fd, data[: len(data) // 2]))
     with pytest.raises(OSError, match="of a line fit") as caught:
         recorder.append(rollout())
     assert caught.value.filename == str(path)
@@ -135,9 +135,14 @@ def test_a_line_that_does_not_fit_leaves_nothing(tmp_path: Path, monkeypatch: py
 
 
 def test_a_row_is_one_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written = []
+    written: list[bytes] = []
     write = os.write
-    monkeypatch.setattr(appending.os, "write", lambda fd, data: written.append(data) or write(fd, data))
+
+    def noted(fd: int, data: bytes) -> int:
+        written.append(data)
+        return write(fd, data)
+
+    monkeypatch.setattr(os, "write", noted)
     with tito.Recorder(tmp_path / "r.jsonl", TOK) as recorder:
         for tokens in (1, 50_000):
             recorder.append(rollout(tokens))
@@ -274,9 +279,10 @@ def test_eight_threads_and_four_children_lose_no_row(tmp_path: Path) -> None:
 
     children = [multiprocessing.get_context("fork").Process(target=record, args=(f"child{n}",)) for n in range(4)]
     threads = [threading.Thread(target=record, args=(f"thread{n}",)) for n in range(8)]
-    for each in [*children[:2], *threads, *children[2:]]:  # two forks before there are threads, two beside them
+    workers: list[Any] = [*children[:2], *threads, *children[2:]]
+    for each in workers:  # two forks before there are threads, two beside them
         each.start()
-    for each in [*threads, *children]:
+    for each in workers:
         each.join(120)
     assert [child.exitcode for child in children] == [0] * 4
     recorder.seal()

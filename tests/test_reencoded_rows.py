@@ -43,7 +43,9 @@ def test_it_says_what_the_reference_says(kind: str, masks: str) -> None:
         return
     ours, our_mask = some(sampled, mask, chosen)
     theirs, their_mask = some(trained, train_mask, chosen)
-    given: dict[str, Any] = {"mask": our_mask, "train_mask": their_mask} if masks == "both" else {"mask": None, "train_mask": None}
+    given: dict[str, Any] = (
+        {"mask": our_mask, "train_mask": their_mask} if masks == "both" else {"mask": None, "train_mask": None}
+    )
     wanted = compare_trained(ours, theirs, tok, **given)
     found = realised_of(batch, chosen, ours, theirs, **given)
     assert found is not None

@@ -64,7 +64,7 @@ def test_codes_and_names_are_unique_and_in_order() -> None:
 def test_codes_that_are_emitted_are_all_there_are() -> None:
     record = [*range(1, 7), *range(8, 20)]
     text = [*range(101, 108), 110, 111, *range(201, 208)]
-    assert list(RULES) == [f"TITO{number:03}" for number in (*record, *text, *range(301, 307), 407)]
+    assert list(RULES) == [f"TITO{number:03}" for number in (*record, *text, *range(301, 307), 407, 501, 502)]
 
 
 def test_unknown_code_is_a_key_error() -> None:
@@ -81,7 +81,9 @@ def test_example_says_what_happens(each: Rule) -> None:
     assert not report, "".join(report)
 
 
-@pytest.mark.parametrize("module", ["check", "provenance", "signal", "tokenizer"])
+@pytest.mark.parametrize(
+    "module", ["check", "provenance", "signal", "tokenizer", "buffer", "digests", "guard", "recorder"]
+)
 def test_examples_of_docstrings_say_what_happens(module: str) -> None:
     results = doctest.testmod(__import__(f"tito_audit.{module}", fromlist=["_"]), verbose=False)
     assert results.attempted

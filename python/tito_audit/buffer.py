@@ -78,9 +78,9 @@ class _Held(NamedTuple):
 class RolloutBuffer:
     """The ids of one rollout while it is sampled, with everything a trainer needs beside them.
 
-    No method takes text. Ids, mask and logprobs have the same length at any moment, also for other threads: a call adds
-    all of what it was given, or raises and adds nothing. There is no lock, so a fork may come at any time; where threads
-    add to one buffer, each call stays in one piece, and their order is that of the calls.
+    No method takes text. Ids, mask and logprobs have the same length at any moment, also for other threads: a call
+    adds all of what it was given, or raises and adds nothing. There is no lock, so a fork may come at any time; where
+    threads add to one buffer, each call stays in one piece, and their order is that of the calls.
 
     Args:
         weight_version: Which weights sample, for calls of `add_sampled` that do not say.
@@ -285,8 +285,8 @@ class RolloutBuffer:
         Calls of `add_prompt` or `add_tool` in a row come back as one; finish reasons and weights are in no column.
 
         Args:
-            columns: One row; ``owners`` may be missing, then all that comes after a sampled token and was not sampled is
-                a tool's.
+            columns: One row; ``owners`` may be missing, then all that comes after a sampled token and was not sampled
+                is a tool's.
             weight_version: Which weights sampled.
 
         Raises:
@@ -299,7 +299,7 @@ class RolloutBuffer:
             if owner == "assistant":
                 buffer.add_sampled(ids, logprobs)
             else:
-                buffer._add(owner, ids)  # noqa: SLF001 - of its own class
+                buffer._add(owner, ids)
         return buffer
 
     def __len__(self) -> int:

@@ -42,12 +42,12 @@ class Separator(NamedTuple):
     """Ids between two turns that only one side has.
 
     Attributes:
-        index: Place in the ids held where they are missing, or where they begin.
+        token: Place in the ids held where they are missing, or where they begin.
         ids: These ids.
         missing_in: The side that lacks them.
     """
 
-    index: int
+    token: int
     ids: tuple[int, ...]
     missing_in: Literal["buffer", "request"]
 
@@ -97,7 +97,7 @@ class Continuation:
             token_start=self.first_diff,
             token_stop=self.held,
             first_diff=self.first_diff,
-            positions=tuple(separator.index for separator in self.separators),
+            positions=tuple(separator.token for separator in self.separators),
         )
 
     def _message(self) -> str:
@@ -106,7 +106,7 @@ class Continuation:
             first, *more = self.separators
             ids = ", ".join(map(str, first.ids[:_MOST]))
             others = f", and in {counted(len(more), 'more place')}" if more else ""
-            return f"the {first.missing_in} lacks {ids} at token {first.index}{others}; {lost}"
+            return f"the {first.missing_in} lacks {ids} at token {first.token}{others}; {lost}"
         why = "" if self.cause is None else f" ({self.cause})"
         return f"the request parts from the {counted(self.held, 'id')} held at token {self.first_diff}{why}; {lost}"
 
@@ -180,7 +180,11 @@ class _Separators:
             if i + same == len(self.held):
                 return tuple(found)
             # Ids that stand on both sides of an edge show the difference a little behind it.
-            steps = [step for back in range(min(same, _MOST_SEPARATORS) + 1) for step in self._steps(i + same - back, j + same - back)]
+            steps = [
+                step
+                for back in range(min(same, _MOST_SEPARATORS) + 1)
+                for step in self._steps(i + same - back, j + same - back)
+            ]
             if not steps:
                 return ()
             _, separator, i, j = max(steps, key=lambda step: step[0])

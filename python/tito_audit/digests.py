@@ -32,7 +32,7 @@ def digest(ids: object) -> str:
 
 def digest_of(read: ReadIds) -> str:
     """Hash ids that are read already, as `digest` does."""
-    hashed = hashlib.blake2b(np.ascontiguousarray(read.ids, dtype="<i8"), digest_size=_SIZE)
+    hashed = hashlib.blake2b(np.ascontiguousarray(read.ids, dtype="<i8").tobytes(), digest_size=_SIZE)
     for place, value in sorted(read.overflow.items()):  # which the array does not hold
         hashed.update(f"{place}:{value:x}".encode())
     return hashed.hexdigest()

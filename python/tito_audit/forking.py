@@ -7,20 +7,27 @@ import threading
 import weakref
 from types import TracebackType
 
-_locks: weakref.WeakSet[ForkLock] = weakref.WeakSet()
+# Listing a plain dict is one step, whatever other threads add meanwhile.
+_locks: dict[int, weakref.ref[ForkLock]] = {}
 _held_for_fork: list[ForkLock] = []
 
 
 class ForkLock:
     """A lock that a thread may take twice. A fork waits until it is free; to pickle it is to make another one.
 
-    Two of them must not be held at once by one thread: a fork takes all of them, in no order.
+    One thread must not hold two of them, since a fork takes all; only an outer one may be held while another is taken.
+
+    Attributes:
+        lock: What it is made of.
+        outer: A fork takes it before all that are not.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, outer: bool = False) -> None:
         """Begin free."""
         self.lock = threading.RLock()
-        _locks.add(self)
+        self.outer = outer
+        key = id(self)
+        _locks[key] = weakref.ref(self, lambda _: _locks.pop(key, None))
 
     def __enter__(self) -> None:
         """Wait until no other thread has it."""
@@ -38,7 +45,8 @@ class ForkLock:
 
 
 def _before_fork() -> None:
-    for each in list(_locks):
+    alive = [lock for lock in (ref() for ref in list(_locks.values())) if lock is not None]
+    for each in sorted(alive, key=lambda lock: not lock.outer):
         each.lock.acquire()
         _held_for_fork.append(each)
 

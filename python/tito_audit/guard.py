@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from tito_audit.tokenizer import Tokenizer
 
 _LOGGER = logging.getLogger("tito_audit")
+# A stream that another thread writes to at the moment of a fork stays locked in the child for ever.
+_TELLING = ForkLock(outer=True)
 _DROPPING = {"drop", "hash"}
 
 
@@ -152,12 +154,14 @@ class DriftGuard:
             if isinstance(error, RecordError) and self._policies[error.code] == "raise":
                 self._add(_Counts(Statistics(rows=count, rows_skipped=count), steps=1))
                 raise
-            _LOGGER.warning("tito guard: a step could not be looked at, all of its rows are kept", exc_info=True)
+            with _TELLING:
+                _LOGGER.warning("tito guard: a step could not be looked at, all of its rows are kept", exc_info=True)
             self._add(_Counts(Statistics(rows=count, rows_skipped=count), steps=1, guard_failures=1))
             none = np.zeros(0, dtype=np.int64)
             return Observation(rows=count, observed=none, keep=np.arange(count), seconds=time.perf_counter() - started)
         self._add(step.counts(observation))
-        step.tell()
+        with _TELLING:
+            step.tell()
         return observation
 
     def observe(
@@ -200,8 +204,8 @@ class DriftGuard:
     def metrics(self, *, prefix: str = "tito/", reset: bool = False) -> dict[str, float]:
         """Return what was counted, as a flat dict with stable names; those of `Report.as_metrics` mean the same.
 
-        Beside them: ``rows_checked``; ``steps``; ``rows_over_budget``, those of ``rows_not_checked`` that the budget left
-        out; ``rows_dropped``; ``tokens_masked``; ``guard_failures``; ``check_ms_max``, of the longest step.
+        Beside them: ``rows_checked``; ``steps``; ``rows_over_budget``, those of ``rows_not_checked`` that the budget
+        left out; ``rows_dropped``; ``tokens_masked``; ``guard_failures``; ``check_ms_max``, of the longest step.
 
         Args:
             prefix: Put in front of every name.

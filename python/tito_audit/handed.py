@@ -127,7 +127,9 @@ class Handed:
         found = _cells(digests, places)
         for row, each in enumerate(found):
             if not isinstance(each, str):
-                raise RecordError(f"digests: {shown(each)} is none that DriftGuard.digest made", column="digests", row=row)
+                raise RecordError(
+                    f"digests: {shown(each)} is none that DriftGuard.digest made", column="digests", row=row
+                )
         return found
 
     def _some(self, name: str, places: NDArray[np.int64]) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,8 +21,8 @@ from tito_audit.check import judge
 from tito_audit.digests import digest_of
 from tito_audit.ragged import ReadRows
 from tito_audit.realised import Realised, RealisedBatch, compare_trained
-from tito_audit.reencoded_rows import realised_of, reencoded_rows
 from tito_audit.records import ReadIds
+from tito_audit.reencoded_rows import realised_of, reencoded_rows
 from tito_audit.results import CAUSES, Check, RowContext
 
 if TYPE_CHECKING:
@@ -211,7 +212,11 @@ def _differing(
             for row, (ours, theirs) in enumerate(zip(_bounds(sampled), _bounds(trained), strict=True))
             if not np.array_equal(sampled.ids[slice(*ours)], trained.ids[slice(*theirs)])
             or _overflow(sampled, *ours) != _overflow(trained, *theirs)
-            or (mask is not None and train_mask is not None and not np.array_equal(mask[slice(*ours)], train_mask[slice(*theirs)]))
+            or (
+                mask is not None
+                and train_mask is not None
+                and not np.array_equal(mask[slice(*ours)], train_mask[slice(*theirs)])
+            )
         ],
         dtype=np.int64,
     )
@@ -219,7 +224,7 @@ def _differing(
 
 def _bounds(rows: ReadRows) -> list[tuple[int, int]]:
     ends = rows.offsets.tolist()
-    return list(zip(ends, ends[1:], strict=False))
+    return list(pairwise(ends))
 
 
 def _overflow(rows: ReadRows, start: int, stop: int) -> dict[int, int]:

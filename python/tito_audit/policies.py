@@ -60,6 +60,8 @@ def _known(policy: str, code: str) -> Policy:
     for known in get_args(Policy):
         if policy == known:
             if known in _ONLY_TRAINED and code not in TRAINED:
-                raise ValueError(f"policy {known!r} for {code}: only what was trained can be masked or compared by digest")
+                raise ValueError(
+                    f"policy {known!r} for {code}: only what was trained can be masked or compared by digest"
+                )
             return known  # type: ignore[no-any-return]
     raise ValueError(f"policy={shown(policy)}: one of {', '.join(map(repr, get_args(Policy)))} is needed")

@@ -76,7 +76,9 @@ class Recorder:
         """Open the file; see the class."""
         self.path = Path(path)
         if self.path.suffix not in {".jsonl", ".ndjson"}:
-            raise ValueError(f"path={shown(str(path))}: a name that ends in .jsonl is needed (Parquet is for sealed files)")
+            raise ValueError(
+                f"path={shown(str(path))}: a name that ends in .jsonl is needed (Parquet is for sealed files)"
+            )
         self._fingerprint = engine_of(tok).fingerprint
         self._segment_bytes = None if segment_bytes is None else at_least_one(segment_bytes, "segment_bytes")
         self._parquet = parquet

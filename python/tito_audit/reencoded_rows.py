@@ -69,8 +69,8 @@ def realised_of(
         train_mask: 0 or 1 per trained id of these rows, or None.
 
     Returns:
-        What `tito_audit.realised.compare_trained` says; None where the bytes of a token decide about its mask and do not
-        lie as those of its text.
+        What `tito_audit.realised.compare_trained` says; None where the bytes of a token decide about its mask and do
+        not lie as those of its text.
     """
     columns = some_columns(batch.columns, rows)
     count = len(rows)

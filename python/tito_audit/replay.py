@@ -2,7 +2,8 @@
 
 The columns are ``input_ids``, ``attention_mask`` (1 at a token, 0 at padding), ``position_ids`` (from 0 at the first
 token; at padding that of the token before it, 0 where there is none), ``response_mask``, ``gen_steps`` (-1 outside),
-``owners`` (`tito_audit.buffer.OWNER_NAMES`), all ``int64``, and ``old_logprobs``, ``float64`` so that nothing is rounded.
+``owners`` (`tito_audit.buffer.OWNER_NAMES`), all ``int64``, and ``old_logprobs``, ``float64`` so that nothing is
+rounded.
 """
 
 from __future__ import annotations
@@ -71,8 +72,8 @@ def replay_columns(
         for out, row, start, tokens in zip(columns[name], rows, starts, lengths, strict=True):
             out[start : start + tokens] = row[ours]
     place = np.arange(width)
-    start, count = np.array(starts, dtype=np.int64)[:, None], np.array(lengths, dtype=np.int64)[:, None]
-    attention = ((place >= start) & (place < start + count)).astype(np.int64)
+    first, count = (np.array(each, dtype=np.int64)[:, None] for each in (starts, lengths))
+    attention = ((place >= first) & (place < first + count)).astype(np.int64)
     return {
         "input_ids": columns["input_ids"],
         "attention_mask": attention,
@@ -111,7 +112,9 @@ def parts_of(columns: Mapping[str, object]) -> Iterator[tuple[Owner, NDArray[np.
     if not np.array_equal(kept, attention) or runs > 1:
         raise _contradiction("attention_mask", "is not 1 at one run of tokens and 0 at padding")
     if not np.array_equal(row["position_ids"], _positions(attention)):
-        raise _contradiction("position_ids", "do not count the tokens of one rollout (packed rows have to be taken apart)")
+        raise _contradiction(
+            "position_ids", "do not count the tokens of one rollout (packed rows have to be taken apart)"
+        )
     row = {name: column[kept] for name, column in row.items()}
     mask, steps, owners = row["response_mask"], row["gen_steps"], row["owners"]
     sampled = mask == 1
