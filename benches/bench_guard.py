@@ -75,7 +75,7 @@ def test_a_step(benchmark: BenchmarkFixture, wheel: Tokenizer, tok: tito.Tokeniz
             given |= {"train_ids": [row.copy() for row in rows], "train_mask": [MASK.copy() for _ in rows]}
         elif trained == "re-encoded":
             # By another tokenizer object: ours has not seen the rows.
-            again = [wheel.encode(wheel.decode(row), add_special_tokens=False).ids for row in rows]
+            again = [wheel.encode(wheel.decode(row.tolist()), add_special_tokens=False).ids for row in rows]
             given |= {"train_ids": [np.array(ids) for ids in again]}
         return (rows,), given
 
