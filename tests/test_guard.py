@@ -17,6 +17,7 @@ from reference import Reference
 from sequences import Sequences
 from tiny import load, straddler
 from tito_audit import guard as guards
+from tito_audit import step as steps
 from tito_audit.digests import digest
 from tito_audit.judging import Judged
 from tito_audit.policies import DRIFT, RECORD, TRAINED, Policies
@@ -29,7 +30,7 @@ IDS = st.lists(st.integers(0, 3), max_size=8)
 ROW = st.tuples(IDS, IDS | st.none(), st.randoms(use_true_random=False))
 
 
-def step(rows: list[Any]) -> dict[str, Any]:
+def made_step(rows: list[Any]) -> dict[str, Any]:
     """Sampled rows, some trained as they are, some as they re-encode, some as others; masks of both."""
     sampled, trained, masks, train_masks = [], [], [], []
     for ids, other, random in rows:
@@ -43,7 +44,7 @@ def step(rows: list[Any]) -> dict[str, Any]:
 
 @given(st.lists(ROW, min_size=1, max_size=6))
 def test_it_counts_what_an_audit_counts(rows: list[Any]) -> None:
-    given_step = step(rows)
+    given_step = made_step(rows)
     guard = tito.DriftGuard(TOK, policy="log")
     guard.observe_batch(**given_step)
     names = {"rows": "token_ids"}
@@ -60,7 +61,7 @@ def test_it_counts_what_an_audit_counts(rows: list[Any]) -> None:
 
 @given(st.lists(ROW, min_size=1, max_size=6), st.sampled_from(["TITO110", "TITO306"]))
 def test_a_mask_loses_only_tokens_without_a_correct_value(rows: list[Any], code: str) -> None:
-    given_step = step(rows)
+    given_step = made_step(rows)
     guard = tito.DriftGuard(TOK, policy="log", rules={code: "mask"})
     seen = guard.observe_batch(**given_step)
     assert seen.keep.tolist() == list(range(len(rows)))
@@ -228,7 +229,7 @@ def test_a_failure_inside_is_logged_counted_and_keeps_all_rows(
     def failing(*_: Any) -> Any:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(guards, "Judged", failing)
+    monkeypatch.setattr(steps, "Judged", failing)
     guard = tito.DriftGuard(TOK, policy="drop")
     assert guard.observe_batch([[A, A], [B]]).keep.tolist() == [0, 1]
     assert guard.metrics()["tito/guard_failures"] == 1
@@ -279,7 +280,7 @@ class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, seconds: list[float]) -> None:
         self.now, self.rows, self.seconds = 0.0, 0, seconds
         monkeypatch.setattr(guards, "time", SimpleNamespace(perf_counter=lambda: self.now))
-        monkeypatch.setattr(guards, "Judged", self.judged)
+        monkeypatch.setattr(steps, "Judged", self.judged)
 
     def judged(self, *arguments: Any) -> Judged:
         self.now += self.seconds[self.rows % len(self.seconds)]

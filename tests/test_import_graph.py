@@ -44,6 +44,7 @@ LAYERS = (
     {"report", "auditing.baseline", "auditing.clean_copy", "auditing.placing", "auditing.rows_out"}
     | {"auditing.tally"},
     {"judging"},
+    {"step"},
     {"guard"},
     {"auditing.auditor", "audit"},
     {"rendering.concise", "rendering.jsonl_report", "rendering.progress", "rendering.terminal"},
