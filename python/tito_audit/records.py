@@ -323,7 +323,9 @@ def _items(obj: object, column: str, *, many: str = "") -> NDArray[Any] | Sequen
 
 
 def _zero_one(obj: object, length: int) -> NDArray[np.uint8] | None:
-    """An array of integers or bools that are 0 and 1 throughout, as bytes, in one pass; None for anything else."""
+    """Integers, or an array of bools, that are 0 and 1 throughout, as bytes, in one pass; None for anything else."""
+    if type(obj) is list or type(obj) is tuple:
+        obj = _core.integers(obj)
     if type(obj) is not np.ndarray or obj.dtype.kind not in "biu" or obj.shape != (length,) or not obj.dtype.isnative:
         return None
     array = np.require(obj, requirements=LAID_OUT)
