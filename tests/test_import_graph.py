@@ -23,8 +23,9 @@ MODULES = {_name(path): path for path in PACKAGE.rglob("*.py")}
 # Layers from the bottom up: a module imports from its own layer and those below it. A name with a dot and a star stands
 # for all modules of a package that are not named elsewhere.
 LAYERS = (
-    {"errors", "lazy", "printable", "uninterrupted", "whole_file", "rules", "rules.*", "_core"},
-    {"ragged", "records", "native", "schema", "tokenizer", "loading", "loading.*", "asked", "recheck"},
+    {"errors", "lazy", "printable", "uninterrupted", "whole_file", "rules", "rules.*", "_core", "forking", "appending"},
+    {"ragged", "records", "native", "schema", "tokenizer", "loading", "loading.*", "asked", "recheck"}
+    | {"digests", "policies", "rotation", "segments"},
     {"rendering", "rendering.style", "rendering.layout", "rendering.paint"},
     {"reading.ahead", "reading.cells", "reading.columns", "reading.magic", "reading.padding", "reading.sequence"}
     | {"reading.shape"},
@@ -34,12 +35,17 @@ LAYERS = (
     | {"reading.row", "reading.training", "reading.second_sources", "reading.record_checks", "reading.role_checks"}
     | {"reading.framing", "signal", "signal.*"}
     | {"rendering.lanes", "rendering.strip", "rendering.verdict", "rendering.show", "rendering.explain"},
+    {"buffer", "continuation", "replay", "reencoded_rows"},
+    {"recorder", "handed", "observation"},
     {"reading.rows", "reading.readers"},
     {"auditing", "auditing.counts", "auditing.batch_counts", "auditing.groups", "auditing.row_findings"}
     | {"auditing.seen_ids", "auditing.selection", "auditing.sampling", "auditing.outcomes", "auditing.kept"}
     | {"auditing.one_row", "bar"},
     {"report", "auditing.baseline", "auditing.clean_copy", "auditing.placing", "auditing.rows_out"}
     | {"auditing.tally"},
+    {"judging"},
+    {"step"},
+    {"guard"},
     {"auditing.auditor", "audit"},
     {"rendering.concise", "rendering.jsonl_report", "rendering.progress", "rendering.terminal"},
     {"__init__"},
@@ -133,6 +139,7 @@ def test_import_brings_numpy_and_the_extension_only() -> None:
 def test_rows_in_memory_need_no_reader_and_no_report() -> None:
     after = modules_after("import tito_audit")
     assert not {"tito_audit.reading.readers", "tito_audit.auditing.auditor", "tito_audit.report"} & after
+    assert not {"tito_audit.buffer", "tito_audit.guard", "tito_audit.recorder"} & after
 
 
 def test_help_needs_no_reader_and_no_renderer() -> None:

@@ -58,7 +58,7 @@ def test_commands_end_as_it_says(block: str, folder: Path) -> None:
 
 def test_python_blocks_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     python = "\n".join(body for language, body in BLOCKS if language == "python")
-    for name in ("check", "audit", "assert_no_drift", "assert_trained_ids"):
+    for name in ("check", "audit", "assert_no_drift", "assert_trained_ids", "RolloutBuffer", "Recorder", "DriftGuard"):
         assert f"tito.{name}(" in python
     monkeypatch.chdir(folder)
     names: dict[str, Any] = {}
@@ -66,6 +66,8 @@ def test_python_blocks_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     r = names["r"]
     assert (r.drifted, r.silent, r.first_diff, r.cause) == (True, False, 9, "merge")
     assert r.straddling
+    assert names["found"]
+    assert names["seen"].keep.tolist() == [0]
     assert not names["report"].passes(tito.Bar(fail_on="drift", max_rate={"TITO111": 0.05}))
     assert set(re.findall(r"\bb\.(\w+)", python)) <= set(dir(tito.Batch))
 

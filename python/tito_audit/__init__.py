@@ -26,6 +26,7 @@ from tito_audit.batch import Batch
 from tito_audit.check import assert_no_drift, check, check_batch
 from tito_audit.errors import (
     DriftError,
+    DriftWarning,
     EngineWarning,
     MissingExtraError,
     RecordError,
@@ -43,6 +44,9 @@ from tito_audit.tokenizer import Tokenizer, load_tokenizer
 
 if TYPE_CHECKING:
     from tito_audit.bar import Bar
+    from tito_audit.buffer import RolloutBuffer
+    from tito_audit.guard import DriftGuard
+    from tito_audit.recorder import Recorder
     from tito_audit.report import Report
     from tito_audit.signal.account import SignalAccount, signal_account
     from tito_audit.signal.logprobs import LogprobCheck, check_logprobs
@@ -61,6 +65,8 @@ __all__ = [
     "Check",
     "DriftByTurn",
     "DriftError",
+    "DriftGuard",
+    "DriftWarning",
     "EngineWarning",
     "Finding",
     "ImportanceRatio",
@@ -72,8 +78,10 @@ __all__ = [
     "Realised",
     "RealisedSpan",
     "RecordError",
+    "Recorder",
     "Report",
     "ReportError",
+    "RolloutBuffer",
     "SignalAccount",
     "SourceError",
     "Span",
@@ -105,9 +113,12 @@ _LATE = {
     "Bar": "tito_audit.bar",
     "BothPaths": "tito_audit.signal.paths",
     "DriftByTurn": "tito_audit.signal.turns",
+    "DriftGuard": "tito_audit.guard",
     "ImportanceRatio": "tito_audit.signal.ratio",
     "LogprobCheck": "tito_audit.signal.logprobs",
+    "Recorder": "tito_audit.recorder",
     "Report": "tito_audit.report",
+    "RolloutBuffer": "tito_audit.buffer",
     "SignalAccount": "tito_audit.signal.account",
     "Step0": "tito_audit.signal.step0",
     "check_logprobs": "tito_audit.signal.logprobs",

@@ -83,6 +83,10 @@ class DriftError(TitoError, AssertionError):
         return super(DriftError, self._drawn()).__reduce__()
 
 
+class DriftWarning(UserWarning):
+    """What the guard of a training loop found in a step."""
+
+
 class SourceError(TitoError):
     """A file that cannot be read, or that holds no token ids."""
 

@@ -38,6 +38,12 @@ class RolloutRecord(TypedDict):
         Annotated[list[Annotated[int, Meta(ge=-1)]], Meta(description="sampler call of each token, -1 outside")]
     ]
     weight_version: NotRequired[str | int]
+    weight_versions: NotRequired[
+        Annotated[
+            list[str | int | None],
+            Meta(description="in place of weight_version where they differ: of each sampler call"),
+        ]
+    ]
     train_ids: NotRequired[Annotated[list[int], Meta(description="the ids that the trainer scored")]]
     train_mask: NotRequired[Annotated[list[Annotated[int, Meta(ge=0, le=1)]], Meta(description="per id of train_ids")]]
     train_logprobs: NotRequired[
@@ -62,6 +68,7 @@ def rollout_record(
     turns: list[int] | None = None,
     gen_steps: list[int] | None = None,
     weight_version: str | int | None = None,
+    weight_versions: list[str | int | None] | None = None,
     train_ids: list[int] | None = None,
     train_mask: list[int] | None = None,
     train_logprobs: list[float] | None = None,

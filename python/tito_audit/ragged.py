@@ -52,11 +52,11 @@ def to_rows(rows: object, *, column: str = "rows") -> ReadRows:
         RecordError: As in `to_ids`, with ``row`` set; offsets that do not tile the values; or a pair that may be two
             rows as well as ``(values, offsets)``, since it is not made of two arrays.
     """
-    ragged = _as_ragged(rows, column)
+    ragged = as_ragged(rows, column)
     if ragged is not None:
         ids, overflow = to_ids(ragged.values, column=column)
         return ReadRows(ids, ragged.offsets, overflow)
-    rows = _listed_rows(rows, column)
+    rows = listed_rows(rows, column)
     plain = _core.integer_rows(rows)  # which is an order of magnitude faster than row by row
     if plain is not None:
         return ReadRows(*plain, {})
@@ -89,7 +89,7 @@ def aligned(
     Raises:
         RecordError: Another number of rows or entries, or what ``convert`` refuses, with ``row`` set.
     """
-    ragged = _as_ragged(obj, column)
+    ragged = as_ragged(obj, column)
     if ragged is not None:
         if not np.array_equal(ragged.offsets, offsets):
             raise RecordError(
@@ -100,7 +100,7 @@ def aligned(
         return convert(ragged.values, int(offsets[-1]))
     if viewable(obj) and as_array(obj, column).dtype != np.object_:
         return convert(obj, int(offsets[-1]))
-    rows = _listed_rows(obj, column)
+    rows = listed_rows(obj, column)
     if len(rows) != len(offsets) - 1:
         raise RecordError(
             f"{column} has {len(rows)} rows, the ids have {len(offsets) - 1}", code="TITO002", column=column
@@ -134,8 +134,8 @@ def row_index(row: SupportsIndex, count: int, errors: Mapping[int, str]) -> int:
     return index
 
 
-def _as_ragged(obj: object, column: str) -> Ragged | None:
-    """Recognise ``(values, offsets)`` and two-dimensional arrays; anything else is None."""
+def as_ragged(obj: object, column: str) -> Ragged | None:
+    """Recognise ``(values, offsets)`` and two-dimensional arrays; anything else is None; errors as in `to_rows`."""
     if isinstance(obj, tuple) and len(obj) == 2:
         if not all(map(viewable, obj)):
             if _is_ambiguous(*obj):
@@ -177,8 +177,8 @@ def _is_ambiguous(first: object, second: object) -> bool:
     return whole and second[0] == 0 and second[-1] == len(first) and all(a <= b for a, b in pairwise(second))
 
 
-def _listed_rows(obj: object, column: str) -> list[Any]:
-    """An iterable of rows as a list; a single row is refused by name."""
+def listed_rows(obj: object, column: str) -> list[Any]:
+    """Return an iterable of rows as a list; a single row is refused by name, as in `to_rows`."""
     if isinstance(obj, str | bytes | bytearray | dict | set | frozenset) or not isinstance(obj, Iterable):
         raise RecordError(
             f"{column}: {shown(obj)} where a list of rows or (values, offsets) is needed", column=column, value=obj

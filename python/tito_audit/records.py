@@ -74,6 +74,25 @@ def to_ids(obj: object, *, column: str = "token_ids") -> ReadIds:
     return _read_slowly(items, column) if plain is None else ReadIds(plain, {})
 
 
+def to_held_ids(obj: object, *, column: str) -> NDArray[np.int64]:
+    """Copy one row of token ids that is to be kept; arguments as in `to_ids`.
+
+    Raises:
+        RecordError: As in `to_ids`, or an integer is beyond ``int64`` (``TITO005``).
+    """
+    read = to_ids(obj, column=column)
+    if read.overflow:
+        position, value = next(iter(read.overflow.items()))
+        raise RecordError(
+            f"{column}: {shown(value)} at position {position} is beyond 64 bits, so no token id",
+            code="TITO005",
+            column=column,
+            position=position,
+            value=value,
+        )
+    return read.ids.astype(np.int64)
+
+
 def to_mask(
     obj: object,
     length: int,
@@ -323,7 +342,9 @@ def _items(obj: object, column: str, *, many: str = "") -> NDArray[Any] | Sequen
 
 
 def _zero_one(obj: object, length: int) -> NDArray[np.uint8] | None:
-    """An array of integers or bools that are 0 and 1 throughout, as bytes, in one pass; None for anything else."""
+    """Integers, or an array of bools, that are 0 and 1 throughout, as bytes, in one pass; None for anything else."""
+    if type(obj) is list or type(obj) is tuple:
+        obj = _core.integers(obj)
     if type(obj) is not np.ndarray or obj.dtype.kind not in "biu" or obj.shape != (length,) or not obj.dtype.isnative:
         return None
     array = np.require(obj, requirements=LAID_OUT)

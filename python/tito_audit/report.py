@@ -217,26 +217,7 @@ class Report:
         Args:
             prefix: Put in front of every name.
         """
-        s = self.statistics
-        tokens = s.tokens if s.trainable_tokens is None else s.trainable_tokens
-        drift_tokens = s.drift_tokens if s.drift_trainable_tokens is None else s.drift_trainable_tokens
-        rates: dict[str, tuple[float | None, int]] = {
-            "drift_row_rate": (s.drift_rows, s.rows_checked),
-            "drift_token_rate": (drift_tokens, tokens),
-            "silent_drift_row_rate": (s.silent_drift_rows, s.rows_checked),
-            "realised_row_rate": (s.realised_rows, s.compared_rows),
-            "straddle_rate": (s.straddling_tokens, s.trainable_tokens or 0),
-            "length_delta_mean": (s.length_delta, s.drift_rows),
-        }
-        metrics: dict[str, float] = {
-            "rows": s.rows,
-            "rows_not_checked": s.rows_skipped,
-            "tokens": s.tokens,
-            "length_delta_abs_max": s.length_delta_abs_max,
-            "check_ms": self.milliseconds,
-        }
-        metrics |= {name: part / whole for name, (part, whole) in rates.items() if part is not None and whole}
-        metrics |= {f"code/{code}": count.rows for code, count in sorted(s.by_code.items())}
+        metrics = self.statistics.as_metrics() | {"check_ms": self.milliseconds}
         return {f"{prefix}{name}": value for name, value in metrics.items()}
 
     def as_dict(self, bar: Bar = _DEFAULT_BAR) -> dict[str, Any]:

@@ -161,6 +161,14 @@ class Tokenizer:
         return tuple(self.core.changed)
 
     @lazy
+    def joins_bytes(self) -> bool:
+        """Decoding does no more than join the bytes of the tokens: the decoder is a byte-level one."""
+        from tito_audit.loading.fingerprint import sections  # noqa: PLC0415 - few ask for it
+
+        decoder = sections(self._data).get("decoder") if isinstance(self._data, bytes) else None
+        return isinstance(decoder, dict) and decoder.get("type") == "ByteLevel"
+
+    @lazy
     def special_ids(self) -> frozenset[int]:
         """Ids of the special added tokens (control tokens)."""
         return frozenset(id_ for id_, _, special in self.core.added_tokens if special)

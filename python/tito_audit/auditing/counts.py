@@ -174,6 +174,31 @@ class Statistics:
         """Return the number of rows that those with a code are a share of: all, or those that were checked."""
         return self.rows if code in _OF_RECORDS else self.rows_checked
 
+    def as_metrics(self) -> dict[str, float]:
+        """Return the counts and rates that a training run logs, by their stable names.
+
+        Row rates are over the rows checked, token rates over the trainable tokens (over all tokens where no row has a
+        mask), ``realised_row_rate`` over the rows that say what was trained. A rate over nothing is left out, not NaN.
+        """
+        tokens = self.tokens if self.trainable_tokens is None else self.trainable_tokens
+        drift_tokens = self.drift_tokens if self.drift_trainable_tokens is None else self.drift_trainable_tokens
+        rates: dict[str, tuple[float | None, int]] = {
+            "drift_row_rate": (self.drift_rows, self.rows_checked),
+            "drift_token_rate": (drift_tokens, tokens),
+            "silent_drift_row_rate": (self.silent_drift_rows, self.rows_checked),
+            "realised_row_rate": (self.realised_rows, self.compared_rows),
+            "straddle_rate": (self.straddling_tokens, self.trainable_tokens or 0),
+            "length_delta_mean": (self.length_delta, self.drift_rows),
+        }
+        metrics: dict[str, float] = {
+            "rows": self.rows,
+            "rows_not_checked": self.rows_skipped,
+            "tokens": self.tokens,
+            "length_delta_abs_max": self.length_delta_abs_max,
+        }
+        metrics |= {name: part / whole for name, (part, whole) in rates.items() if part is not None and whole}
+        return metrics | {f"code/{code}": count.rows for code, count in sorted(self.by_code.items())}
+
     @property
     def looks_like_another_tokenizer(self) -> bool:
         """Nearly every row drifts, and not just in a token or two: the ids may be those of another vocabulary."""

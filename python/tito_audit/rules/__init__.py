@@ -8,6 +8,7 @@ prefix-space, byte-fallback, id-alias, pretoken-boundary, whole-word, unreachabl
 
 from __future__ import annotations
 
+from tito_audit.rules.continuity import CONTINUITY
 from tito_audit.rules.identity import IDENTITY
 from tito_audit.rules.record import RECORD
 from tito_audit.rules.shape import SEVERITIES, Rule, Severity
@@ -28,6 +29,7 @@ def rule(code: str) -> Rule:
 
 
 RULES: dict[str, Rule] = {
-    each.code: each for each in (*RECORD, *SAME_BYTES, *TRAINED_IDS, *OTHER_BYTES, *OWNERSHIP, *IDENTITY, *SIGNAL)
+    each.code: each
+    for each in (*RECORD, *SAME_BYTES, *TRAINED_IDS, *OTHER_BYTES, *OWNERSHIP, *IDENTITY, *CONTINUITY, *SIGNAL)
 }
 """Code to rule, in the order of the codes."""
