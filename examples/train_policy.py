@@ -54,12 +54,28 @@ class Settings:
 
 
 class Rollout(NamedTuple):
-    """What the sampler returns, token by token, and the reward of the text."""
+    """What one rollout is, ids and not text, and the reward of its text."""
 
-    ids: list[int]
-    mask: list[int]
-    logprobs: list[float]
+    buffer: tito.RolloutBuffer
     reward: float
+
+    @property
+    def ids(self) -> list[int]:
+        """The ids that were sampled, and those of the tool."""
+        ids: list[int] = self.buffer.ids.tolist()
+        return ids
+
+    @property
+    def mask(self) -> list[int]:
+        """1 where the policy sampled."""
+        mask: list[int] = self.buffer.mask.tolist()
+        return mask
+
+    @property
+    def logprobs(self) -> list[float]:
+        """What the policy gave each token when it sampled it; 0.0 for the others."""
+        logprobs: list[float] = self.buffer.logprobs.tolist()
+        return logprobs
 
 
 class Step(NamedTuple):
@@ -113,22 +129,24 @@ def reward(text: str, *, ended: bool) -> float:
 
 
 def rollout(policy: Policy, rng: np.random.Generator) -> Rollout:
-    """Let the policy answer, and the tool reply, some times in a row: ids, mask and logprobs grow together."""
-    ids, mask, logprobs, paid = [START], [0], [0.0], 0.0
+    """Let the policy answer, and the tool reply, some times in a row; the buffer keeps all that a trainer needs."""
+    buffer, paid = tito.RolloutBuffer(), 0.0
+    buffer.add_prompt([START])
+    last = START
     for _ in range(TURNS):
         answer: list[int] = []
+        logprobs: list[float] = []
         while len(answer) < LONGEST and END not in answer:
-            token = policy.draw(ids[-1], rng)
-            logprobs.append(float(policy.logprobs[ids[-1], token]))
-            ids.append(token)
-            mask.append(1)
+            token = policy.draw(last, rng)
+            logprobs.append(float(policy.logprobs[last, token]))
             answer.append(token)
+            last = token
         text = "".join(PIECES[token] for token in answer if token != END)
         paid += reward(text, ended=END in answer) / TURNS
-        ids += TOOL
-        mask += [0] * len(TOOL)
-        logprobs += [0.0] * len(TOOL)
-    return Rollout(ids, mask, logprobs, paid)
+        buffer.add_sampled(answer, logprobs)
+        buffer.add_tool(TOOL)
+        last = TOOL[-1]
+    return Rollout(buffer, paid)
 
 
 def encoded_again(rollouts: Sequence[Rollout], tok: tito.Tokenizer) -> list[list[int]]:
