@@ -17,7 +17,7 @@ endif
 # The same for the build that pip starts.
 export MATURIN_PEP517_ARGS := $(LOCKED)
 
-.PHONY: demo test lint lint-rust lint-python bench side-by-side conformance fuzz-smoke mutants wheel clean
+.PHONY: demo test lint lint-rust lint-python bench side-by-side conformance fuzz-smoke mutants wheel ray clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed examples/out/.made  ## build, and audit the example rollouts
@@ -75,8 +75,14 @@ wheel: $(VENV)/.installed  ## the wheel that users get, tried in an environment 
 	cd $(VENV)-wheel && bin/python -c "import tito_audit" && bin/tito-audit --version
 	rm -rf $(VENV)-wheel
 
+ray: wheel  ## the wheel inside a real Ray actor, in an environment of its own
+	$(PYTHON) -m venv --upgrade-deps $(VENV)-ray
+	$(VENV)-ray/bin/python -m pip --quiet --disable-pip-version-check install dist/*.whl --group ray
+	PYTHONPATH=tests $(VENV)-ray/bin/python -m pytest -p no:cacheprovider tests/test_ray_actor.py  # where actors find it
+	rm -rf $(VENV)-ray
+
 clean:  ## all that was made, but the compiled dependencies in target/
-	rm -rf $(VENV) $(VENV)-wheel .cache dist examples/out fuzz/work python/tito_audit/_core.*.so
+	rm -rf $(VENV) $(VENV)-wheel $(VENV)-ray .cache dist examples/out fuzz/work python/tito_audit/_core.*.so
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks
 
 # The engine alone is instrumented, by the wrapper.
