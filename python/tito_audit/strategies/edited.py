@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from tito_audit.strategies.judge import Verdict
 
 SPACING = NAMES.index("control-spacing")
-_ROUNDS = 2
-"""How often tokens around the windows are replaced before all of them are."""
+_ROUNDS = 3
+"""How often a row is judged while tokens around its windows are replaced, before all of them are."""
 MORE = 3
 """How many edits more than asked for a row has at most."""
 _MOST = 20_000
@@ -127,17 +127,17 @@ class Edited:
         chosen = self._fitting([at for at, _ in edits])
         gaps = self._gaps(draw, chosen, [leading, *(gap for _, gap in edits)])
         row, windows = self._laid(chosen, gaps)
-        for _ in range(_ROUNDS):
+        for wider in range(_ROUNDS):
             verdict = self._judge.row(row)
-            outside = [at for start, stop in verdict.spans for at in range(start, stop) if at not in windows]
-            if not outside or not self._loose:
+            outside = {at for start, stop in verdict.spans for at in range(start, stop)} - windows
+            if not outside:
+                if self._asked.suits(verdict):
+                    return row
                 break
-            for at in outside:
-                row[at] = self._loose[row[at] % len(self._loose)]
-        else:
-            verdict = self._judge.row(row)
-        if self._asked.suits(verdict):
-            return row
+            # What stands beside a token that drifts may be why.
+            for at in {at + step for at in outside for step in range(-wider, wider + 1)} - windows:
+                if 0 <= at < len(row):
+                    row[at] = self._loose[(row[at] + wider) % len(self._loose)]
         row, _ = self._laid(chosen, [self._loose[:1] * len(gap) for gap in gaps])
         return row if self._asked.suits(self._judge.row(row)) else list(self._sure)
 

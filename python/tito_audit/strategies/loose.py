@@ -19,7 +19,10 @@ _MOST = 300
 _ROWS, _LONGEST = 60, 32
 """How many rows of them have to come back, of which length."""
 _ROUNDS = 4
-_ENOUGH = 20
+_ENOUGH = 3
+"""Loose tokens of one kind that make looking for those of the next needless."""
+_FEW = 40
+"""Of so many candidates each one is tried beside each other."""
 
 
 def loose_tokens(vocabulary: Vocabulary, judge: Judge) -> list[int]:
@@ -47,8 +50,9 @@ def _compatible(candidates: list[int], judge: Judge) -> list[int]:
     rows = [(token,) * times for token in candidates for times in (1, 2)]
     clean = judge.are_clean(rows)
     found = [token for at, token in enumerate(candidates) if clean[2 * at] and clean[2 * at + 1]]
-    if len(found) <= _ENOUGH:
+    if len(found) <= _FEW:
         return _clique(found, judge)
+    few = found[:_FEW]
     seeded = random.Random(0)  # noqa: S311 - no secret: the same tokens in every process
     for _ in range(_ROUNDS):
         drawn = [seeded.choices(found, k=_LONGEST) for _ in range(_ROWS)] + [found, found[::-1]]
@@ -56,7 +60,9 @@ def _compatible(candidates: list[int], judge: Judge) -> list[int]:
         found = [token for token in found if token not in bad]
         if not bad or not found:
             break
-    return found if found and judge.are_clean([seeded.choices(found, k=_LONGEST) for _ in range(_ROWS)]).all() else []
+    if found and judge.are_clean([seeded.choices(found, k=_LONGEST) for _ in range(_ROWS)]).all():
+        return found
+    return _clique(few, judge)
 
 
 def _in_bad_pairs(rows: list[list[int]], judge: Judge) -> set[int]:
