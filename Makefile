@@ -45,7 +45,7 @@ lint-python: $(VENV)/.installed $(VENV)/.tools
 
 bench: $(VENV)/.installed $(VENV)/.tools  ## criterion for the core, pytest-benchmark end to end
 	cargo bench $(LOCKED) --bench core
-	$(BIN)/pytest benches/bench_check.py --benchmark-only
+	$(BIN)/pytest benches/bench_check.py benches/bench_strategies.py --benchmark-only
 
 side-by-side: $(VENV)/.installed $(VENV)/.tools $(VENV)/.peers  ## our check beside other tokenizers' decode and encode
 	$(BIN)/python benches/side_by_side.py $(SIDE_BY_SIDE)

@@ -145,7 +145,7 @@ def shrunk(tokenizer: tito.Tokenizer, pair: tuple[int, ...], number: int) -> lis
     @given(strategies.non_canonical(tokenizer))
     def holds(ids: list[int]) -> None:
         nonlocal last
-        if pair in pairwise(ids):
+        if pair in list(pairwise(ids)):
             last = ids
             raise ValueError(pair)
 

@@ -147,7 +147,8 @@ class Edited:
         @st.composite
         def edit(draw: DrawFn) -> tuple[int, list[int]]:
             at = one_of(draw, self._table)
-            weigh(draw, 2 * (len(self._ids[at]) - 1))
+            # Rows of one size are all of as many tokens.
+            weigh(draw, 0 if self._optional == 0 else 2 * (len(self._ids[at]) - 1))
             return at, some_of(draw, self._tokens, 0, self._optional) if self._tokens else []
 
         return edit()
