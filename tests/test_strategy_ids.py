@@ -1,6 +1,7 @@
 """Ids: any, those that come back, and those that do not."""
 
 import json
+import os
 from collections import Counter
 from itertools import pairwise
 
@@ -19,7 +20,8 @@ from zoo import KINDS, zoo
 
 EVERY = pytest.mark.parametrize("name", KINDS)
 SOME = pytest.mark.parametrize("name", KINDS[:2] + KINDS[4:7] + KINDS[9:11] + ("unigram_fallback", "wordpiece_uncased"))
-RUNS = 12
+RUNS = int(os.environ.get("TITO_SHRINK_RUNS", "12"))
+"""Seeded runs of Hypothesis with a planted failure (100 for a release)."""
 
 
 def possible(name: str) -> dict[str, list[int]]:
@@ -132,7 +134,7 @@ def test_a_planted_failure_shrinks_to_the_pair() -> None:
     windows = material(tokenizer).windows
     pairs = [ids for ids in windows.ids if len(ids) == 2]
     lengths = [len(shrunk(tokenizer, pairs[run % len(pairs)], run)) for run in range(RUNS)]
-    assert sum(length <= 3 for length in lengths) >= 0.9 * RUNS
+    assert sum(length <= 3 for length in lengths) >= 0.95 * RUNS
     assert sum(length == 2 for length in lengths) >= 0.6 * RUNS
 
 
