@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 BROKEN = NAMES.index("invalid-utf8")
 _SHORT = 5_000
+"""Short windows that a sampled segment may hold, at most."""
 _ROUNDS = 4
 """How often a row is repaired token by token before all of it is."""
 
@@ -110,15 +111,10 @@ class Material:
         return next((row for row, is_clean in zip(rows, self.judge.are_clean(rows), strict=True) if is_clean), sure)
 
 
-_KNOWN: WeakKeyDictionary[Tokenizer, Material] = WeakKeyDictionary()
-
-
+@lru_cache(maxsize=16)
 def material(tokenizer: Tokenizer) -> Material:
-    """Give what is known of a tokenizer, found once."""
-    known = _KNOWN.get(tokenizer)
-    if known is None:
-        known = _KNOWN[tokenizer] = Material(tokenizer)
-    return known
+    """Give what is known of a tokenizer, found once; that of the last few is kept."""
+    return Material(tokenizer)
 
 
 def _smallest(ids: list[Window], cause: list[int], vocabulary: Vocabulary) -> list[int]:
