@@ -31,6 +31,8 @@ MORE = 3
 """How many edits more than asked for a row has at most."""
 _MOST = 20_000
 """Windows of one cause at most."""
+_RARER = 3
+"""The rarest cause is drawn so many times less often than the most frequent one at most."""
 _TRIED = 400
 """Windows that are tried for the row that stands in for all others."""
 
@@ -211,10 +213,11 @@ class Edited:
 
 
 def _balanced(wanted: NDArray[np.bool_], cause: NDArray[np.int64]) -> list[int]:
-    """Windows from the smallest to the largest, those of a rare cause several times: each cause is drawn as often."""
+    """Windows from the smallest to the largest, those of a rare cause several times: no cause crowds out another."""
     groups = [np.flatnonzero(wanted & (cause == each)) for each in np.unique(cause[wanted]).tolist()]
     most = min(_MOST, max(map(len, groups), default=0))
-    evened = [np.sort(np.resize(_thinned(group, most), most)) for group in groups]
+    least = -(-most // _RARER)
+    evened = [np.resize(thin := _thinned(group, most), max(len(thin), least)) for group in groups]
     found: list[int] = np.sort(np.concatenate(evened)).tolist() if evened else []
     return found
 

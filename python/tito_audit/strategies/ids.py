@@ -96,7 +96,7 @@ def non_canonical(
     elsewhere a smaller pool that the reference verifies. What surrounds a window may undo it, so the row is judged as a
     whole too, and repaired if need be. Nothing is rejected, whichever engine judges.
 
-    Causes are drawn about equally often, however rare they are in a vocabulary.
+    However rare a cause is in a vocabulary, it is drawn about a third as often as the most frequent one, or more.
 
     Shrinks to few tokens, then to few edits, then to tokens of few bytes.
 
