@@ -25,7 +25,7 @@ demo: $(VENV)/.installed examples/out/.made  ## build, and audit the example rol
 
 test: $(VENV)/.installed $(VENV)/.tools  ## all tests that need nothing from outside
 	cargo test $(LOCKED)
-	$(BIN)/pytest --benchmark-disable benches/bench_check.py benches/bench_guard.py
+	$(BIN)/pytest --benchmark-disable benches/bench_check.py benches/bench_guard.py benches/bench_strategies.py
 	$(BIN)/pytest
 
 lint: lint-rust lint-python  ## format, lints and types, of Rust and Python
@@ -45,7 +45,7 @@ lint-python: $(VENV)/.installed $(VENV)/.tools
 
 bench: $(VENV)/.installed $(VENV)/.tools  ## criterion for the core, pytest-benchmark end to end
 	cargo bench $(LOCKED) --bench core
-	$(BIN)/pytest benches/bench_check.py benches/bench_guard.py --benchmark-only
+	$(BIN)/pytest benches/bench_check.py benches/bench_guard.py benches/bench_strategies.py --benchmark-only
 
 side-by-side: $(VENV)/.installed $(VENV)/.tools $(VENV)/.peers  ## our check beside other tokenizers' decode and encode
 	$(BIN)/python benches/side_by_side.py $(SIDE_BY_SIDE)

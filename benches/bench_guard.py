@@ -5,6 +5,7 @@ numpy arrays with masks; ``spans`` is the number of drift spans per 1,000 tokens
 sampled ids, or what they re-encode to. `recording` appends one such trajectory to a file.
 """
 
+import itertools
 import json
 import os
 from pathlib import Path
@@ -17,8 +18,11 @@ from tokenizers import Tokenizer
 
 import tito_audit as tito
 import zoo
+from beside import texts
 
 ROWS, TOKENS, ROUNDS = 64, 8192, 20
+ROW_TEXTS = 4
+"""Texts that make a row, nearly always."""
 MASK = (np.arange(TOKENS) // 64 % 2).astype(np.uint8)
 
 
@@ -35,11 +39,11 @@ def tok(wheel: Tokenizer) -> tito.Tokenizer:
 
 
 class Batches:
-    """Words in ever new orders, some tokens spelled in two."""
+    """Python source, some tokens of it spelled in two."""
 
     def __init__(self, wheel: Tokenizer, spans: int) -> None:
-        self.rng = np.random.default_rng(spans)
-        self.words = [wheel.encode(f" {word}", add_special_tokens=False).ids for word in zoo.TEXT.split()]
+        self.wheel = wheel
+        self.texts = itertools.cycle(texts.code())
         vocab = wheel.get_vocab()
         self.halves = {
             id_: (vocab[piece[:1]], vocab[piece[1:]])
@@ -49,9 +53,11 @@ class Batches:
         self.spans = spans
 
     def row(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        parts: list[str] = []
         ids: list[int] = []
         while len(ids) < TOKENS + 100:
-            ids += self.words[self.rng.integers(len(self.words))]
+            parts += itertools.islice(self.texts, 1 if ids else ROW_TEXTS)
+            ids = self.wheel.encode("\n".join(parts), add_special_tokens=False).ids
         for place in range(0, TOKENS, 1000 // self.spans if self.spans else TOKENS + 1):
             while ids[place] not in self.halves:
                 place += 1  # noqa: PLW2901 - the next token that can be spelled in two

@@ -1,0 +1,149 @@
+"""Bad windows: a few neighbouring tokens that drift, judged one by one, with what they need around them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tito_audit.lazy import lazy
+from tito_audit.strategies.arguments import NAMES
+from tito_audit.strategies.candidates import NARROW, WIDE, Window, beside, candidates
+from tito_audit.strategies.judge import NONE, Judge, Verdicts
+from tito_audit.strategies.loose import loose_tokens
+from tito_audit.strategies.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tito_audit.tokenizer import Tokenizer
+
+BROKEN = NAMES.index("invalid-utf8")
+_SHORT = 5_000
+"""Short windows that a sampled segment may hold, at most."""
+_ROUNDS = 4
+"""How often a row is repaired token by token before all of it is."""
+
+
+class Windows:
+    """Windows from the smallest to the largest: by tokens, then by bytes. One entry each.
+
+    Attributes:
+        ids: Their tokens.
+        cause: The first cause of their spans in order of precedence, as an index into `NAMES`.
+        longer_by: How many tokens more encoding gives.
+        spans: Their drift spans.
+        bears_before: Whether it drifts just so behind a loose token.
+        bears_after: Whether it drifts just so before one.
+    """
+
+    def __init__(self, every: list[Window], vocabulary: Vocabulary, judge: Judge, loose: list[int]) -> None:
+        """Judge the candidates, alone and with a loose token on either side."""
+        drifting = np.flatnonzero(judge.rows(every).drifting)
+        bare, side = [every[at] for at in drifting], tuple(loose[:1])
+        alone, before = judge.rows(bare), judge.rows(beside(bare, before=side))
+        after = judge.rows(beside(bare, after=side))
+        kept = np.flatnonzero(_usable(alone))
+        # What a token in front makes of a window is a window of its own, with that token.
+        moved = np.flatnonzero(_usable(before) & (before.cause != alone.cause))
+        longer = beside([bare[at] for at in moved], before=side)
+        ids = [*(bare[at] for at in kept), *longer]
+        order = _smallest(ids, np.concatenate([alone.cause[kept], before.cause[moved]]).tolist(), vocabulary)
+
+        def column(ours: NDArray[Any], theirs: NDArray[Any]) -> NDArray[Any]:
+            return np.concatenate([ours[kept], theirs])[order]
+
+        self.ids = [ids[at] for at in order]
+        self.cause = column(alone.cause, before.cause[moved])
+        self.longer_by = column(alone.longer_by, before.longer_by[moved])
+        self.spans = column(alone.spans, before.spans[moved])
+        # With no loose token there is nothing that could stand beside a window.
+        is_with = np.full(len(moved), bool(side))
+        both = _same(_some(before, moved), judge.rows(beside(longer, after=side)))
+        self.bears_before = column(_same(alone, before) & bool(side), is_with)
+        self.bears_after = column(_same(alone, after) & bool(side), both & is_with)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.ids)
+
+
+class Material:
+    """What strategies know of one tokenizer."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        """Read the vocabulary; nothing is judged yet."""
+        self.vocabulary = Vocabulary(tokenizer)
+        self.judge = Judge(tokenizer)
+        self._extent = WIDE if tokenizer.engine == "fast" else NARROW
+        self._encode = tokenizer.encode
+
+    @lazy
+    def loose(self) -> list[int]:
+        """Tokens that stay themselves beside each other, the smallest first."""
+        return loose_tokens(self.vocabulary, self.judge)
+
+    @lazy
+    def windows(self) -> Windows:
+        """All bad windows that were found."""
+        return Windows(candidates(self._encode, self.vocabulary, self._extent), self.vocabulary, self.judge, self.loose)
+
+    @lazy
+    def short_windows(self) -> list[Window]:
+        """Windows of two or three tokens of valid text that drift among loose tokens too, some thousands."""
+        windows = self.windows
+        is_free = windows.bears_before & windows.bears_after & (windows.cause != BROKEN)
+        return [windows.ids[at] for at in np.flatnonzero(is_free) if len(windows.ids[at]) in (2, 3)][:_SHORT]
+
+    def cleaned(self, row: list[int], sure: list[int]) -> list[int]:
+        """Put loose tokens in the place of those that drift, until the row comes back; `sure` where none helps."""
+        for _ in range(_ROUNDS):
+            verdict = self.judge.row(row)
+            if not verdict.is_drifting and not verdict.is_failed:
+                return row
+            if not self.loose:
+                return sure
+            drifting = [at for start, stop in verdict.spans for at in range(start, stop)]
+            for at in drifting or range(len(row)):
+                row[at] = self.loose[row[at] % len(self.loose)]
+        rows = [[self.loose[token % len(self.loose)] for token in row], self.loose[:1] * len(row)]
+        return next((row for row, is_clean in zip(rows, self.judge.are_clean(rows), strict=True) if is_clean), sure)
+
+
+@lru_cache(maxsize=16)
+def material(tokenizer: Tokenizer) -> Material:
+    """Give what is known of a tokenizer, found once; that of the last few is kept."""
+    return Material(tokenizer)
+
+
+def _smallest(ids: list[Window], cause: list[int], vocabulary: Vocabulary) -> list[int]:
+    """Places of the windows in order of size, without those that are another one with a token more beside it."""
+    known = set(zip(ids, cause, strict=True))
+    smallest = (at for at, each in enumerate(ids) if not known & {(each[1:], cause[at]), (each[:-1], cause[at])})
+    return sorted(smallest, key=lambda at: vocabulary.size(ids[at]))
+
+
+def _usable(verdicts: Verdicts) -> NDArray[np.bool_]:
+    """Rows that drift, over valid text unless that is the cause."""
+    usable: NDArray[np.bool_] = (
+        verdicts.drifting & (verdicts.cause != NONE) & (verdicts.broken == (verdicts.cause == BROKEN))
+    )
+    return usable
+
+
+def _same(one: Verdicts, other: Verdicts) -> NDArray[np.bool_]:
+    """Rows that drift in both, and in the same way."""
+    same: NDArray[np.bool_] = (
+        _usable(other)
+        & (one.cause == other.cause)
+        & (one.longer_by == other.longer_by)
+        & (one.spans == other.spans)
+        & (one.artefact == other.artefact)
+    )
+    return same
+
+
+def _some(verdicts: Verdicts, rows: NDArray[np.int64]) -> Verdicts:
+    columns: list[NDArray[Any]] = [column[rows] for column in verdicts]
+    return Verdicts(*columns)
