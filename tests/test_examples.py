@@ -24,7 +24,7 @@ RUNS = {
     "clean": (["clean.jsonl.gz", "-t", "chat/tokenizer.json"], 0),
     "text_only": (["text_only.jsonl", "-t", "chat/tokenizer.json"], 2),
 }
-# Another version of tokenizers than the one that is installed cannot be planted, nor can a request that is not recorded.
+# Another version of tokenizers than the one that is installed cannot be planted, nor a request that is not recorded.
 KINDS = RULES.keys() - {"TITO003", "TITO010", "TITO501", "TITO502"}
 """All but what is about this package itself, and what only a running loop sees."""
 
