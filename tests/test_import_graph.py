@@ -40,9 +40,10 @@ LAYERS = (
     | {"auditing.one_row", "bar"},
     {"report", "auditing.baseline", "auditing.clean_copy", "auditing.placing", "auditing.rows_out"}
     | {"auditing.tally"},
-    {"auditing.auditor", "audit"},
+    {"auditing.auditor", "auditing.shown_rows", "audit"},
     {"rendering.concise", "rendering.jsonl_report", "rendering.progress", "rendering.terminal"},
     {"__init__"},
+    {"pytest_plugin"},
     {"command", "command.*"},
     {"cli"},
     {"__main__"},
