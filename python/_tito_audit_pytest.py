@@ -3,6 +3,8 @@
 A module inside the package would bring the package along, with numpy and the extension, into every pytest run of an
 environment where it is installed. So this one stands beside it, and imports `tito_audit.pytest_plugin` when an option,
 a fixture or the marker is used.
+
+PYTEST_DONT_REWRITE: there is no assertion here, and nothing to say where this was imported before.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ if TYPE_CHECKING:
     from tito_audit.pytest_plugin import DriftGuard, Results, Watch
     from tito_audit.tokenizer import Tokenizer
 
-_FAIL_ON = ("realised", "drift", "never")
+FAIL_ON = ("realised", "drift", "never")
+"""Values of the bar, as `tito_audit.bar.FailOn` has them."""
 _OUTPUT = "tito_audit"
 
 _item: pytest.StashKey[pytest.Item] = pytest.StashKey()
@@ -37,7 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     for name, metavar, text in options:
         dest = f"tito_{name.replace('-', '_')}"
-        choices = None if metavar else _FAIL_ON
+        choices = None if metavar else FAIL_ON
         group.addoption(f"--tito-{name}", dest=dest, metavar=metavar, choices=choices, help=text)
         parser.addini(dest, f"{text} (see --tito-{name})")
 
@@ -49,8 +52,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "tito(fail_on=None, max_rate=None): the bar of this test for rollouts shown to drift_guard: fail_on as "
         "--tito-fail-on, max_rate a mapping from code to the share of rows that may have it",
     )
-    if (named := config.getini("tito_fail_on")) and named not in _FAIL_ON:
-        raise pytest.UsageError(f"tito_fail_on = {named}: one of {', '.join(_FAIL_ON)} is needed")
+    if (named := config.getini("tito_fail_on")) and named not in FAIL_ON:
+        raise pytest.UsageError(f"tito_fail_on = {named}: one of {', '.join(FAIL_ON)} is needed")
 
 
 @pytest.fixture(scope="session")
@@ -181,7 +184,7 @@ def _bar(item: pytest.Item) -> Bar:
 
 
 def _fail_on(config: pytest.Config) -> str:
-    return config.getoption("tito_fail_on") or config.getini("tito_fail_on") or _FAIL_ON[0]
+    return config.getoption("tito_fail_on") or config.getini("tito_fail_on") or FAIL_ON[0]
 
 
 def _report_path(config: pytest.Config) -> Path | None:
