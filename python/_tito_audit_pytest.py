@@ -121,7 +121,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
     _judge(item)
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Hand the rollouts of a worker over to where they are added up; there, and without workers, write the report."""
     config, stash = session.config, session.config.stash
     watch = stash.get(_watch, None)
@@ -134,7 +134,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         return
     from tito_audit.pytest_plugin import Results  # noqa: PLC0415 - see the head of this module
 
-    stash[_results] = Results.of(watch, texts, fail_on=_fail_on(config), partial=bool(stash.get(_lost_workers, 0)))
+    stopped = session.shouldfail or session.shouldstop or exitstatus == pytest.ExitCode.INTERRUPTED
+    partial = bool(stopped or stash.get(_lost_workers, 0))
+    stash[_results] = Results.of(watch, texts, fail_on=_fail_on(config), partial=partial)
     target = _report_path(config)
     if target is not None and not stash[_results].save(target):
         session.exitstatus = pytest.ExitCode.USAGE_ERROR

@@ -407,6 +407,41 @@ def test_what_a_dead_worker_saw_is_missed(run: Run, pytester: pytest.Pytester) -
     assert 0 < report.statistics.rows < 36
 
 
+@pytest.mark.parametrize("stop", ["assert 0", "pytest.exit('enough')"])
+def test_a_run_that_is_stopped_has_a_partial_report(run: Run, pytester: pytest.Pytester, stop: str) -> None:
+    run(shows(CLEAN, stop) + "def test_later(): pass\n", "-x", "--tito-report", "r.json")
+    report = report_in(pytester)
+    assert (report.partial, report.statistics.rows) == (True, 1)
+
+
+def test_items_of_every_kind_may_show_rollouts(run: Run, pytester: pytest.Pytester) -> None:
+    source = f"""\
+import pytest, unittest
+
+@pytest.fixture(scope="session")
+def rollout(drift_guard):
+    yield drift_guard.observe([4, 3])
+    {REALISED}
+
+@pytest.fixture
+def guard(request, drift_guard):
+    request.instance.guard = drift_guard
+
+@pytest.mark.usefixtures("guard")
+class TestCase(unittest.TestCase):
+    def test_it(self):
+        self.guard.observe([2, 2], train_ids=[4])
+
+def test_late(request):
+    request.getfixturevalue("drift_guard").observe([4, 3])
+
+def test_rollout(rollout): pass
+"""
+    done = run(source.format(call="observe"), "--tito-report", "r.json")
+    done.assert_outcomes(passed=2, failed=1, errors=1)
+    assert report_in(pytester).statistics.rows == 4
+
+
 def test_hostile_text_is_printed_inert(run: Run, pytester: pytest.Pytester) -> None:
     bpe(["\x1b[31m", "a", "\x1b[31ma"], [("\x1b[31m", "a")]).save(str(pytester.path / "tok.json"))
     done = run(shows("drift_guard.observe([0, 1])"), "--tito-fail-on", "drift", "--color", "no")

@@ -286,7 +286,7 @@ class Results(NamedTuple):
             watch: What this process saw.
             texts: JSON reports of workers.
             fail_on: The bar of the session.
-            partial: A worker died, and what it saw is lost.
+            partial: The run was stopped, or a worker died, and what it saw is lost.
         """
         seen = [] if watch is None else watch.reports()
         seen += [Report.from_json(text, source="a worker of pytest-xdist") for text in texts]
