@@ -31,7 +31,7 @@ _NARROW_PATH = 24
 _DEFAULT_BAR = Bar()
 # Names that no command can be given: rows in memory, those of a test, stdin, the type of a tokenizer that came as an
 # object.
-_NO_FILE = re.compile(r"rows|-|<.*|.*\.py::.*|/dev/.*|/proc/.*", re.DOTALL)
+_NO_FILE = re.compile(r"rows|-|<.*|.*\.py::.*|/dev/.*|/proc/.*")
 _OBJECT = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 
 
