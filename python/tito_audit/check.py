@@ -107,10 +107,18 @@ def check(
     """
     engine = engine_of(tok)
     context = RowContext.of(owner_names, model_vocab_size)
-    row = _row(token_ids, prompt_ids, mask=mask, owners=owners, turns=turns, logprobs=logprobs)
-    _add_training(row, train_ids, train_mask, train_logprobs)
-    if context.owner_names:
-        row.owner_names = _listed_names(context.owner_names)
+    row = to_row(
+        token_ids,
+        prompt_ids=prompt_ids,
+        mask=mask,
+        owners=owners,
+        owner_names=owner_names,
+        turns=turns,
+        logprobs=logprobs,
+        train_ids=train_ids,
+        train_mask=train_mask,
+        train_logprobs=train_logprobs,
+    )
     asked = _asked(
         row, skip_special_tokens=skip_special_tokens, clean_up_tokenization_spaces=clean_up_tokenization_spaces
     )
@@ -246,6 +254,28 @@ def _drift_message(result: Check) -> str:
     from tito_audit.rendering.verdict import drift_message  # noqa: PLC0415 - only a failure that is read needs it
 
     return drift_message(result)
+
+
+def to_row(
+    token_ids: object,
+    *,
+    prompt_ids: object = None,
+    mask: object = None,
+    owners: object = None,
+    owner_names: Mapping[int, str] | Sequence[str] | None = None,
+    turns: object = None,
+    logprobs: object = None,
+    train_ids: object = None,
+    train_mask: object = None,
+    train_logprobs: object = None,
+) -> Row:
+    """Read one row out of its parts; arguments and errors as in `check`."""
+    names = RowContext.of(owner_names, None).owner_names
+    row = _row(token_ids, prompt_ids, mask=mask, owners=owners, turns=turns, logprobs=logprobs)
+    _add_training(row, train_ids, train_mask, train_logprobs)
+    if names:
+        row.owner_names = _listed_names(names)
+    return row
 
 
 def pool_size(threads: int | None) -> int:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from tito_audit import _core
 from tito_audit.auditing.counts import CodeCount, Statistics, TurnCount
@@ -18,6 +18,7 @@ from tito_audit.errors import ReportError
 from tito_audit.printable import counted, inert
 from tito_audit.records import shown
 from tito_audit.rules import RULES, rule
+from tito_audit.tokenizer import Tokenizer
 from tito_audit.whole_file import write_whole
 
 FORMAT = "tito_audit/report"
@@ -104,6 +105,11 @@ class TokenizerInfo(NamedTuple):
     changed: tuple[str, ...]
     engine: str
     not_fast: str | None
+
+    @classmethod
+    def of(cls, tok: Tokenizer) -> Self:
+        """Describe a loaded tokenizer."""
+        return cls(tok.source, tok.sha256, tok.vocab_size, tok.changed, tok.engine, tok.not_fast)
 
     @property
     def identity(self) -> tuple[object, ...]:

@@ -114,7 +114,7 @@ class Auditor:
         self._reading_now.clear()
         # Merging a report with none puts it into the one order that all merged reports have.
         return Report(
-            tokenizer=TokenizerInfo(tok.source, tok.sha256, tok.vocab_size, tok.changed, tok.engine, tok.not_fast),
+            tokenizer=TokenizerInfo.of(tok),
             statistics=tally.statistics,
             findings=tuple(tally.kept),
             max_findings=tally.kept.most,

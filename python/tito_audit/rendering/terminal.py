@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -28,8 +29,9 @@ _EXPLAINED = 4
 _ID_WIDTH = 60
 _NARROW_PATH = 24
 _DEFAULT_BAR = Bar()
-# Names that no command can be given: rows in memory, stdin, the type of a tokenizer that came as an object.
-_NO_FILE = re.compile(r"rows|-|<.*|/dev/.*|/proc/.*")
+# Names that no command can be given: rows in memory, those of a test, stdin, the type of a tokenizer that came as an
+# object.
+_NO_FILE = re.compile(r"rows|-|<.*|.*\.py::.*|/dev/.*|/proc/.*")
 _OBJECT = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 
 
@@ -75,6 +77,36 @@ def verdict_lines(
 ) -> Iterator[str]:
     """Say how it ended: sources that could not be checked, what is over the bar, and the verdict as the last line."""
     return _Page(report, bar, width, style).verdict()
+
+
+def over_the_bar_text(report: Report, bar: Bar, *, width: int = WIDTH) -> str:
+    """Tell why a report is over the bar: the reasons, then the findings that are meant; empty if it is not.
+
+    Args:
+        report: The report.
+        bar: What must not be found.
+        width: Cells of a line, at least 60.
+    """
+    reasons = report.over_the_bar(bar)
+    if not reasons and not report.unchecked:
+        return ""
+    meant = [found for found in report.findings if _is_over(found, bar)]
+    page = _Page(replace(report, findings=meant), bar, width, PLAIN)
+    errors = [f"error: {inert(unchecked.message)}" for unchecked in report.unchecked]
+    head = [f"{'; '.join(reasons)}  (bar: {bar.fail_on})"] if reasons else []
+    return "\n\n".join(["\n".join([*head, *errors]), *("\n".join(block) for block in page.findings())])
+
+
+def totals_text(report: Report, *, width: int = WIDTH) -> str:
+    """Write the head, the table of codes and the summary of a report, without findings and without a verdict.
+
+    Args:
+        report: The report.
+        width: Cells of a line, at least 60.
+    """
+    page = _Page(report, _DEFAULT_BAR, width, PLAIN)
+    texts = ("\n".join(block) for block in (page.head(), page.codes(), page.summary()))
+    return "\n\n".join(text for text in texts if text)
 
 
 def shown(findings: Sequence[RowFinding]) -> list[RowFinding]:
@@ -407,6 +439,14 @@ class _Page(NamedTuple):
             if roles:
                 text = text.replace(first, self.style(first, roles[place]), 1)
             yield text
+
+
+def _is_over(found: RowFinding, bar: Bar) -> bool:
+    finding = found.finding
+    if bar.max_rate.get(finding.code) == 1:  # as many rows as there are may have it
+        return False
+    # Spacing beside control tokens is no drift by itself.
+    return bar.fails_row([finding.code], drifts=finding.cause not in (None, "control-spacing"))
 
 
 def _rank(code: str) -> int:
