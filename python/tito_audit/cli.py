@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tito_audit.command.configured import Configured, Option, UncheckedError, said_again
+from tito_audit.command.configured import Configured, Option, OwnOption, UncheckedError, said_again
 from tito_audit.command.exit_codes import EXIT_INTERRUPTED, EXIT_OK, EXIT_SIGNAL, EXIT_UNCHECKED
 from tito_audit.command.options import (
     bar_options,
@@ -38,6 +38,23 @@ Exit codes:
 \b
 Options may stand in [tool.tito_audit] of pyproject.toml and in
 variables such as TITO_AUDIT_TOKENIZER; the command line wins.
+"""
+
+_FUZZ_EPILOG = """\b
+Exit codes:
+  0    the search is through, and nothing is new against the baseline
+       (without a baseline nothing is over the bar)
+  1    something is new (--exit-zero turns this into 0)
+  2    the tokenizer or a file cannot be read, or the engines disagree
+  130  interrupted (143: terminated)
+"""
+
+_DIFF_EPILOG = """\b
+Exit codes:
+  0    nothing changes from OLD to NEW
+  1    something does (--exit-zero turns this into 0)
+  2    not everything could be compared; this beats 1
+  130  interrupted (143: terminated)
 """
 
 
@@ -273,3 +290,120 @@ def merge(**values: Any) -> int:  # noqa: ANN401 - an option each
     from tito_audit.command.telling import merge_reports  # noqa: PLC0415
 
     return merge_reports(values)
+
+
+@cli.group()
+def fuzz() -> None:
+    """Search a tokenizer for ids that do not come back, or compare two tokenizers."""
+
+
+_fuzz_format = click.option(
+    "--output-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    cls=OwnOption,
+    group="Report",
+)
+_output = click.option(
+    "-o", "--output", metavar="FILE", help="Write the report to a file instead of stdout.", cls=Option, group="Report"
+)
+
+
+@fuzz.command("tokenizer", cls=Configured, epilog=_FUZZ_EPILOG)
+@tokenizer_options
+@click.option(
+    "--examples",
+    type=click.IntRange(0, sys.maxsize),
+    default=200_000,
+    show_default=True,
+    metavar="N",
+    help="Windows of neighbouring tokens to look at.",
+    cls=Option,
+    group="Search",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0),
+    metavar="S",
+    help="End the search after so long, list of entries included; what is found then depends on the machine.",
+    cls=Option,
+    group="Search",
+)
+@click.option(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    metavar="S",
+    help="Seed of what is drawn.",
+    cls=Option,
+    group="Search",
+)
+@click.option(
+    "--baseline", metavar="FILE", help="What is known; only what is new is over the bar.", cls=OwnOption, group="Bar"
+)
+@click.option(
+    "--write-baseline", metavar="FILE", help="Write all that was found as a baseline.", cls=OwnOption, group="Bar"
+)
+@click.option(
+    "--exit-zero", is_flag=True, help="Exit with 0 also where something is over the bar.", cls=Option, group="Bar"
+)
+@_fuzz_format
+@_output
+@click.option(
+    "--write-tests", metavar="FILE", help="Write the regression tests to a file too.", cls=Option, group="Report"
+)
+@click.option("--all-entries", is_flag=True, help="List every entry in text too.", cls=Option, group="Report")
+@color_option
+def fuzz_a_tokenizer(**values: Any) -> int:  # noqa: ANN401 - an option each
+    """Search a tokenizer for the smallest example of every cause of drift that it has.
+
+    Every entry of the vocabulary is judged, and those that do not come back from their own text are listed. Each
+    finding comes with a regression test: without a baseline one that holds what is known, with one a test that fails
+    until what is new is gone.
+    """
+    from tito_audit.command.fuzz import fuzz_tokenizer  # noqa: PLC0415
+
+    return fuzz_tokenizer(values)
+
+
+@fuzz.command("diff", cls=Configured, epilog=_DIFF_EPILOG)
+@click.argument("old", metavar="OLD")
+@click.argument("new", metavar="NEW")
+@click.argument("rollouts", metavar="[ROLLOUTS]...", nargs=-1)
+@click.option(
+    "--ignore-dropout",
+    is_flag=True,
+    help="Compare a tokenizer that has dropout as if it had none.",
+    cls=Option,
+    group="Tokenizer",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "fast", "reference"]),
+    default="auto",
+    show_default=True,
+    help="Which engine may judge.",
+    cls=Option,
+    group="Tokenizer",
+)
+@column_options
+@reading_options
+@click.option(
+    "--limit", type=click.IntRange(0, sys.maxsize), metavar="N", help="Only the first N rows.", cls=Option, group="Rows"
+)
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 also where something differs.", cls=Option, group="Bar")
+@_fuzz_format
+@_output
+@click.option("--all", "all_lines", is_flag=True, help="List every difference in text too.", cls=Option, group="Report")
+@redact_option
+@color_option
+def fuzz_two_tokenizers(**values: Any) -> int:  # noqa: ANN401 - an option each
+    """Compare two tokenizers: which ids, pre-tokens and stored rollouts change from OLD to NEW.
+
+    OLD and NEW are what --tokenizer takes elsewhere; ROLLOUTS are files that were sampled with OLD.
+    """
+    from tito_audit.command.fuzz import fuzz_diff  # noqa: PLC0415
+
+    return fuzz_diff(values)

@@ -203,6 +203,11 @@ class Tokenizer:
         return fingerprint.of_object(self._data)
 
     @property
+    def serialised(self) -> bytes | None:
+        """Content of the ``tokenizer.json``, or what an object was serialised or converted to; None where none is."""
+        return self._data if isinstance(self._data, bytes) else None
+
+    @property
     def reference(self) -> _core.Tokenizer:
         """The reference engine.
 

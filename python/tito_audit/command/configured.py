@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,15 @@ class Option(click.Option):
         self.envvar = f"TITO_AUDIT_{_written(self).upper()}"
 
 
+class OwnOption(Option):
+    """An option that the command line alone sets: another command has one of that name, which means something else."""
+
+    def __init__(self, *args: Any, **attributes: Any) -> None:  # noqa: ANN401 - click's signature
+        """Take no name in the environment."""
+        super().__init__(*args, **attributes)
+        self.envvar = None
+
+
 class Configured(click.Command):
     """A command with both."""
 
@@ -48,9 +57,8 @@ class Configured(click.Command):
     ) -> click.Context:
         """Take up the defaults that the file has for this command; errors become click's."""
         if isinstance(parent, click.Context) and not {"-h", "--help"} & set(args):
-            siblings = parent.command.commands.values() if isinstance(parent.command, click.Group) else ()
             try:
-                extra["default_map"] = self._defaults(siblings)
+                extra["default_map"] = self._defaults(_below(parent.find_root().command))
             except ConfigError as error:
                 raise UncheckedError.of(error) from error
         try:
@@ -84,7 +92,7 @@ class Configured(click.Command):
             return {}
         # One table serves all commands, so an option of another one is no mistake.
         known = {name for each in siblings for name in _configurable(each)}
-        own = {_written(each): each for each in self.params if isinstance(each, click.Option)}
+        own = {_written(each): each for each in _options(self)}
         defaults = {}
         for name, value in defaults_of(config, known).items():
             if name in own:
@@ -125,9 +133,25 @@ def said_again(context: click.Context, command: click.Command) -> list[str]:
     return words
 
 
+def _below(command: click.Command) -> Iterator[click.Command]:
+    """All commands of a group, those of groups in it included."""
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            yield from _below(each)
+    else:
+        yield command
+
+
+def _options(command: click.Command) -> Iterator[click.Option]:
+    """Options of a command that the file may set."""
+    for each in command.params:
+        if isinstance(each, click.Option) and not isinstance(each, OwnOption):
+            yield each
+
+
 def _configurable(command: click.Command) -> dict[str, str]:
     """Names of the options of a command, as they are written, to those of its parameters."""
-    return {_written(each): each.name or "" for each in command.params if isinstance(each, click.Option)}
+    return {_written(each): each.name or "" for each in _options(command)}
 
 
 def _written(option: click.Option) -> str:
