@@ -12,7 +12,6 @@ import tito_audit as tito
 from tito_audit import _core
 from tito_audit.rules import RULES
 
-PAIRS, TRIPLES = 2000, 150
 CHUNK = 1 << 16
 GAP = 300
 """How far behind the last id one more is looked for: files leave gaps."""
@@ -51,7 +50,7 @@ def shown(tokenizer: tito.Tokenizer, chunks: Iterator[Ids]) -> dict[str, list[in
     return examples
 
 
-def exhaustive(tokenizer: tito.Tokenizer) -> dict[str, list[int]]:
-    """Every cause that the pairs and triples of the shortest tokens show, with an example."""
-    pairs = shown(tokenizer, rows(shortest(tokenizer, PAIRS), 2))
-    return {**shown(tokenizer, rows(shortest(tokenizer, TRIPLES), 3)), **pairs}
+def exhaustive(tokenizer: tito.Tokenizer, *, pairs: int, triples: int) -> dict[str, list[int]]:
+    """Every cause that the pairs of so many shortest tokens, and the triples of fewer, show, with an example."""
+    of_two = shown(tokenizer, rows(shortest(tokenizer, pairs), 2))
+    return {**shown(tokenizer, rows(shortest(tokenizer, triples), 3)), **of_two}

@@ -1,6 +1,7 @@
 """On every handed tokenizer: what strategies promise, by the PyPI wheel's own round trip.
 
-`TITO_DRAWS` scales the numbers of draws (1 for a release).
+`TITO_DRAWS` scales the numbers of draws, and with less than 1 the exhaustive search is a small one: 1, all of it, takes
+an hour.
 """
 
 import os
@@ -19,7 +20,9 @@ from tokenizers import Tokenizer
 import tito_audit as tito
 from tito_audit import strategies
 
-SCALE = float(os.environ.get("TITO_DRAWS", "1"))
+SCALE = float(os.environ.get("TITO_DRAWS", "0.04"))
+PAIRS, TRIPLES = (2000, 150) if SCALE >= 1 else (200, 30)
+"""How many of the shortest tokens the exhaustive search takes pairs and triples of."""
 BEYOND = {"special-text", "whole-word", "unreachable-token", "control-spacing", "unknown-token", "normalizer"}
 """Causes that may need more tokens than three, or longer ones than those that are searched."""
 
@@ -61,16 +64,16 @@ def drawn(strategy: SearchStrategy[Any], count: int, *, number: int = 0) -> list
 
 @pytest.mark.parametrize("name", NAMES)
 def test_causes_are_those_that_an_exhaustive_search_finds(name: str, capfd: pytest.CaptureFixture[str]) -> None:
-    searched = exhaustive(tokenizer(name))
+    searched = exhaustive(tokenizer(name), pairs=PAIRS, triples=TRIPLES)
     listed = strategies.causes(tokenizer(name))
     missed, more = set(searched) - set(listed), set(listed) - set(searched)
     with capfd.disabled():
         print(f"\n{name}: searched {sorted(searched)}; beyond the search { ({each: listed[each] for each in more}) }")  # noqa: T201
     assert not missed
-    short, shorter = (set(shortest(tokenizer(name), count).tolist()) for count in (2000, 150))
+    short, shorter = (set(shortest(tokenizer(name), count).tolist()) for count in (PAIRS, TRIPLES))
     for cause in more:
         ids = listed[cause]
-        assert cause in BEYOND
+        assert cause in BEYOND or SCALE < 1
         # The search could not find it: that these ids show it is the wheel's and the reference's word.
         assert not (set(ids) <= short and len(ids) <= 2)
         assert not (set(ids) <= shorter and len(ids) <= 3)
