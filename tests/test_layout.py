@@ -1,7 +1,7 @@
 import subprocess
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tito_audit.printable import cells, inert
@@ -88,6 +88,8 @@ WORDS = st.text(st.characters(exclude_characters="\0"), min_size=1, max_size=60)
 
 
 @given(st.lists(WORDS, min_size=1, max_size=4), st.integers(24, 100))
+@example(["-00000000000000*", "0"], 24)
+@example(["-" + 30 * "0", "0"], 24)
 def test_a_command_fits_and_a_shell_reads_the_same_words(words: list[str], width: int) -> None:
     lines = list(command(["printf", r"%s\0", *words], width))
     assert all(cells(line) <= width for line in lines)

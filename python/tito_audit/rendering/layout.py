@@ -162,14 +162,20 @@ def command(words: Sequence[str], width: int, *, indent: str = _INDENT) -> Itera
         line = (indent + _INDENT if line else indent) + text
         if cells(line) <= room:
             continue
-        *before, last = group
-        line = line[: -len(text)] + "".join(f"{quoted(word)} " for word in before)
-        # A word longer than a line goes on in the first column of the next: to the shell it is still one word.
-        while cells(line) + cells(quoted(last)) > room:
-            cut = _cut(last, room - cells(line))
-            yield f"{line}{quoted(last[:cut])}\\"
-            line, last = "", last[cut:]
-        line += quoted(last)
+        line = line[: -len(text)]
+        for word in group:
+            rest = word
+            if line.strip() and cells(line) + 1 + cells(quoted(rest[:1])) > room:
+                yield f"{line} \\"
+                line = indent + _INDENT
+            elif line.strip():
+                line += " "
+            # A word longer than a line goes on in the first column of the next: to the shell it is still one word.
+            while cells(line) + cells(quoted(rest)) > room:
+                cut = _cut(rest, room - cells(line))
+                yield f"{line}{quoted(rest[:cut])}\\"
+                line, rest = "", rest[cut:]
+            line += quoted(rest)
     yield line
 
 
