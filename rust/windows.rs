@@ -91,7 +91,9 @@ fn share_out(row: &Row<'_>, window: &Redone, byte: usize, audit: &mut RowAudit) 
     let Some(owners) = row.owners.or(row.mask).map(|owners| &owners[tokens.clone()]) else { return };
     let mask = row.mask.map(|mask| &mask[tokens.clone()]);
     for part in mixed(window, owners, mask) {
-        let sampled = touching(&decoded.ranges, &part);
+        // The tokens of a replaced stretch all have its place, also on both sides of one that has none.
+        let is_text = decoded.invalid.is_empty();
+        let sampled = if is_text { touching(&decoded.ranges, &part) } else { 0..tokens.len() };
         let ranges: Vec<ByteRange> = decoded.ranges[sampled.clone()].iter().map(|range| within(range, &part)).collect();
         let of_bytes = |owners: &[u8]| provenance::owner_of_bytes(part.len(), &ranges, &owners[sampled.clone()]);
         let byte_owner = of_bytes(owners);

@@ -337,3 +337,24 @@ fn a_broken_character_behind_an_added_token_is_shared_with_nobody() {
     let found = by_fast(&judges.tokenizer, &row).unwrap();
     assert_eq!((found.shared_characters, found.first_diff), (0, Some(1)));
 }
+
+/// Ids without bytes between the parts of a character, whole and broken, under every mask.
+#[test]
+fn parts_of_characters_around_ids_without_bytes() {
+    let judges = Judges::new(Kind { family: "gpt2", ..Kind::default() });
+    let parts = [&[0xE2][..], &[0x82], &[0xAC], b"a"].map(|bytes| judges.ids[bytes]);
+    let ids = [&parts[..], &[judges.tokenizer.outside()]].concat();
+    let mut rows = vec![Vec::new()];
+    for length in 0..5 {
+        for row in rows.clone() {
+            for mask in 0..1u8 << length {
+                let mask: Vec<u8> = (0..length).map(|at| mask >> at & 1).collect();
+                let row = Row { ids: &row, mask: Some(&mask), ..Row::default() };
+                let expected = judges.tokenizer.audit(&row, PipelineOptions::default(), Engine::Reference).unwrap();
+                let found = by_fast(&judges.tokenizer, &row).unwrap();
+                assert_eq!(same_work(found, &expected), expected, "{row:?}");
+            }
+        }
+        rows = rows.iter().flat_map(|row| ids.iter().map(|&id| [&row[..], &[id]].concat())).collect();
+    }
+}
