@@ -41,7 +41,7 @@ class Extent(NamedTuple):
 
 WIDE = Extent(single=1 << 20, cut=12_000, joined=12_000, short=200, triples=24, broken=3_000, added=300)
 """Where a fast engine judges."""
-NARROW = Extent(single=4_000, cut=5_000, joined=4_000, short=40, triples=8, broken=400, added=60)
+NARROW = Extent(single=4_000, cut=8_000, joined=9_000, short=40, triples=8, broken=400, added=60)
 """Where the reference does, or an object of Python."""
 
 

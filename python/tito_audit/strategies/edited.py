@@ -29,10 +29,12 @@ _ROUNDS = 3
 """How often a row is judged while tokens around its windows are replaced, before all of them are."""
 MORE = 3
 """How many edits more than asked for a row has at most."""
-_MOST = 20_000
+_MOST = 8_000
 """Windows of one cause at most."""
-_RARER = 3
-"""The rarest cause is drawn so many times less often than the most frequent one at most."""
+_RARER = 2
+"""A rare cause is drawn so many times less often than the most frequent one at most, ..."""
+_REPEATED = 50
+"""... unless each of its windows would come more often than this: rows are to differ."""
 _TRIED = 400
 """Windows that are tried for the row that stands in for all others."""
 
@@ -217,7 +219,8 @@ def _balanced(wanted: NDArray[np.bool_], cause: NDArray[np.int64]) -> list[int]:
     groups = [np.flatnonzero(wanted & (cause == each)) for each in np.unique(cause[wanted]).tolist()]
     most = min(_MOST, max(map(len, groups), default=0))
     least = -(-most // _RARER)
-    evened = [np.resize(thin := _thinned(group, most), max(len(thin), least)) for group in groups]
+    thinned = [_thinned(group, most) for group in groups]
+    evened = [np.resize(thin, max(len(thin), min(least, _REPEATED * len(thin)))) for thin in thinned]
     found: list[int] = np.sort(np.concatenate(evened)).tolist() if evened else []
     return found
 
