@@ -149,11 +149,15 @@ impl AuditColumns {
 
     /// Lay out the next row; one that failed is clean and empty but for its entry in `errors`.
     pub(crate) fn push(&mut self, row: Result<&RowAudit>, options: PipelineOptions) {
-        let failed = RowAudit { pipeline: options.any().then(Pipeline::default), ..RowAudit::default() };
-        let row = row.unwrap_or_else(|error| {
-            self.errors.push((self.drifted.len(), error.to_string()));
-            &failed
-        });
+        let failed;
+        let row = match row {
+            Ok(row) => row,
+            Err(error) => {
+                self.errors.push((self.drifted.len(), error.to_string()));
+                failed = RowAudit { pipeline: options.any().then(Pipeline::default), ..RowAudit::default() };
+                &failed
+            }
+        };
         self.engine.push(row.engine.index());
         self.drifted.push(row.first_diff.is_some());
         self.artefact.push(row.artefact);

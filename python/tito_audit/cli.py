@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -113,6 +113,24 @@ def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None: 
     context.exit()
 
 
+_limit = click.option(
+    "--limit", type=click.IntRange(0, sys.maxsize), metavar="N", help="Only the first N rows.", cls=Option, group="Rows"
+)
+
+
+def _seed(group: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option(
+        "--seed",
+        type=int,
+        default=0,
+        show_default=True,
+        metavar="S",
+        help="Seed of what is drawn.",
+        cls=Option,
+        group=group,
+    )
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show versions.")
 def cli() -> None:
@@ -164,22 +182,11 @@ def cli() -> None:
     group="Results beside the report",
 )
 @redact_option
-@click.option(
-    "--limit", type=click.IntRange(0, sys.maxsize), metavar="N", help="Only the first N rows.", cls=Option, group="Rows"
-)
+@_limit
 @click.option(
     "--sample", type=click.IntRange(min=0), metavar="N", help="Only N rows, drawn at random.", cls=Option, group="Rows"
 )
-@click.option(
-    "--seed",
-    type=int,
-    default=0,
-    show_default=True,
-    metavar="S",
-    help="Seed of what is drawn.",
-    cls=Option,
-    group="Rows",
-)
+@_seed("Rows")
 @click.option(
     "--threads",
     type=click.IntRange(1, 4096),
@@ -330,16 +337,7 @@ _output = click.option(
     cls=Option,
     group="Search",
 )
-@click.option(
-    "--seed",
-    type=int,
-    default=0,
-    show_default=True,
-    metavar="S",
-    help="Seed of what is drawn.",
-    cls=Option,
-    group="Search",
-)
+@_seed("Search")
 @click.option(
     "--baseline", metavar="FILE", help="What is known; only what is new is over the bar.", cls=OwnOption, group="Bar"
 )
@@ -390,9 +388,7 @@ def fuzz_a_tokenizer(**values: Any) -> int:  # noqa: ANN401 - an option each
 )
 @column_options
 @reading_options
-@click.option(
-    "--limit", type=click.IntRange(0, sys.maxsize), metavar="N", help="Only the first N rows.", cls=Option, group="Rows"
-)
+@_limit
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 also where something differs.", cls=Option, group="Bar")
 @_fuzz_format
 @_output
