@@ -33,7 +33,7 @@ LAYERS = (
     | {"reading.logprobs", "reading.sources", "reading.tables", "reading.turns", "reading"},
     {"results", "batch", "findings", "provenance", "realised", "check"}
     | {"reading.row", "reading.training", "reading.second_sources", "reading.record_checks", "reading.role_checks"}
-    | {"reading.framing", "signal", "signal.*"}
+    | {"reading.framing", "reading.parts", "signal", "signal.*"}
     | {"rendering.lanes", "rendering.strip", "rendering.verdict", "rendering.show", "rendering.explain"},
     {"buffer", "continuation", "replay", "reencoded_rows"},
     {"recorder", "handed", "observation"},

@@ -1,9 +1,12 @@
 """The pytest plugin: what it counts is what an audit counts, and what it fails is what the bar says."""
 
+import inspect
 import json
+import re
 import sys
 import threading
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
@@ -21,6 +24,7 @@ from plugged import MODULE, environment
 from tiny import bpe, load
 from tito_audit.bar import FailOn
 from tito_audit.pytest_plugin import DriftGuard, Results, Watch, bar_of
+from tito_audit.reading.parts import Parts, to_row
 
 pytest_plugins = ["pytester"]
 
@@ -30,6 +34,24 @@ TOK = load(["b", "T", "a", "x", "aa"], [("a", "a")], special=["<e>"])
 ROWS = st.lists(
     st.fixed_dictionaries({"token_ids": st.lists(st.integers(-1, 6)), "trained": st.booleans()}), max_size=6
 )
+
+CALLS = ("observe", "check")
+HOW = {"model_vocab_size", "skip_special_tokens", "clean_up_tokenization_spaces"}
+"""What `check` takes that is no part of a rollout: how it is looked at."""
+PARTS = sorted(inspect.signature(tito.check).parameters.keys() - {"token_ids", "tok"} - HOW)
+TURNS = [{"role": "tool", "start": 0, "end": 3}]
+TELLING: dict[str, Parts] = {
+    "prompt_ids": {"prompt_ids": [2]},
+    "mask": {"mask": [0, 1, 1]},
+    "owners": {"mask": [1, 1, 1], "owners": [0, 1, 1]},
+    "owner_names": {"mask": [1, 1, 1], "owners": [1, 1, 1], "owner_names": {1: "tool"}},
+    "turns": {"mask": [1, 1, 1], "turns": TURNS},
+    "logprobs": {"logprobs": [{"token_id": id_, "logprob": -0.5} for id_ in (2, 3, 3)]},
+    "train_ids": {"train_ids": [4, 3]},
+    "train_mask": {"mask": [0, 1, 1], "train_ids": [2, 2, 3], "train_mask": [1, 1, 1]},
+    "train_logprobs": {"logprobs": [-0.5, -0.6, -0.7], "train_logprobs": [-2.5, -1.6, -0.1]},
+}
+"""Part to what is known of the ids 2 2 3, of which the report would say something else without that part."""
 
 HEAD = "import pytest\n"
 CLEAN = "drift_guard.{call}([4, 3], mask=[0, 1], train_ids=[4, 3])"
@@ -77,6 +99,36 @@ def audited(rows: Sequence[dict[str, Any]]) -> tito.Report:
     return tito.audit(records, TOK)
 
 
+def watched(fail_on: FailOn) -> tuple[DriftGuard, Watch]:
+    watch = Watch()
+    watch.begin("test", tito.Bar(fail_on=fail_on))
+    return DriftGuard(TOK, watch), watch
+
+
+@st.composite
+def rollouts(draw: st.DrawFn) -> tuple[list[int], Parts]:
+    """Ids, and any of the parts, each of them mostly as long as the ids."""
+    ids = draw(st.lists(st.integers(-1, 6), min_size=1, max_size=6))
+
+    def per_token(entries: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
+        return st.lists(entries, min_size=len(ids), max_size=len(ids)) | st.lists(entries, max_size=6)
+
+    bits, numbers = st.integers(0, 1), st.floats(-3.0, 0.0)
+    parts: dict[str, st.SearchStrategy[Any]] = {
+        "prompt_ids": st.lists(st.integers(-1, 6), max_size=3),
+        "mask": per_token(bits),
+        "owners": per_token(st.integers(0, 2)),
+        "owner_names": st.lists(st.sampled_from(["tool", "assistant", ""]), max_size=3),
+        "turns": per_token(st.integers(-1, 2)) | st.just([{"role": "tool", "start": 0, "end": len(ids)}]),
+        "logprobs": per_token(numbers | st.builds(lambda value: {"token_id": ids[0], "logprob": value}, numbers)),
+        "train_ids": st.just(ids) | st.lists(st.integers(-1, 6), max_size=6),
+        "train_mask": per_token(bits),
+        "train_logprobs": per_token(numbers),
+    }
+    assert sorted(parts) == PARTS
+    return ids, draw(st.fixed_dictionaries({}, optional=parts))  # type: ignore[return-value]
+
+
 def counts(report: tito.Report) -> dict[str, Any]:
     """All that is counted, but for names of sources and for what depends on time."""
     found = asdict(report.statistics)
@@ -120,6 +172,63 @@ def test_check_fails_at_once_where_the_row_alone_is_over_the_bar(row: dict[str, 
         assert raised.value.result is not None
         assert raised.value.result.token_ids.tolist() == ids
     assert (watch.judge().failure is not None) == bool(over)  # whoever catches the error fails in the end
+
+
+def test_the_parts_of_a_rollout_are_those_of_check() -> None:
+    assert sorted(Parts.__annotations__) == PARTS
+    assert sorted(inspect.signature(to_row).parameters.keys() - {"token_ids"}) == PARTS
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("call", CALLS)
+def test_every_part_reaches_the_report(call: str, part: str) -> None:
+    told = []
+    for left_out in (None, part):
+        guard, watch = watched("never")
+        getattr(guard, call)([2, 2, 3], **{name: value for name, value in TELLING[part].items() if name != left_out})
+        [report] = watch.reports()
+        assert report.statistics.rows_skipped == 0
+        told.append(counts(report))
+    assert told[0] != told[1]
+
+
+@pytest.mark.parametrize("call", CALLS)
+@given(rollout=rollouts())
+@example(rollout=([2, 2], {"mask": [1]}))
+@example(rollout=([2, 2], {"train_mask": [1, 1]}))
+def test_a_rollout_is_read_once_and_as_check_reads_it(call: str, rollout: tuple[list[int], Parts]) -> None:
+    ids, parts = rollout
+    guard, watch = watched("never")
+    found: dict[str, int]
+    try:
+        expected = tito.check(ids, TOK, **parts)
+    except tito.RecordError as error:
+        with pytest.raises(tito.RecordError, match=f"^{re.escape(str(error))}$"):
+            getattr(guard, call)(ids, **parts)
+        skipped, found = 1, {error.code: 1}
+    else:
+        assert getattr(guard, call)(ids, **parts).findings == expected.findings
+        skipped, found = 0, Counter(finding.code for finding in expected.findings)
+    [report] = watch.reports()
+    assert (report.statistics.rows, report.statistics.rows_skipped) == (1, skipped)
+    assert {code: count.findings for code, count in report.statistics.by_code.items()} == found
+
+
+def test_what_is_no_part_of_a_rollout_is_refused_by_name() -> None:
+    guard, watch = watched("never")
+    with pytest.raises(TypeError, match="'maks'"):
+        guard.observe([2, 2], maks=[1, 1])  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="'skip_special_tokens'"):
+        guard.check([2, 2], mask=[1, 1], skip_special_tokens=True)  # type: ignore[call-arg]
+    assert watch.reports() == []
+
+
+def test_an_owner_without_a_name_has_its_number() -> None:
+    guard, watch = watched("never")
+    verdict = guard.observe([2, 2], mask=[0, 1], owners=[0, 1], owner_names={1: "assistant"})
+    [told] = [each.finding.message for each in watch.reports()[0].findings if each.finding.code == "TITO301"]
+    assert told in {finding.message for finding in verdict.findings}
+    assert "1 byte of owner 0 and 1 byte of assistant" in told
 
 
 def test_threads_may_share_it() -> None:

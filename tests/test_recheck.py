@@ -226,8 +226,9 @@ def test_a_lie_in_any_column_is_found_and_the_reference_answers(name: str) -> No
 
 def test_both_answers_are_kept_in_the_finding() -> None:
     tok, _ = made_fast(TOK, spoiled("first_diff"))
-    with pytest.warns(tito.EngineWarning):
+    with pytest.warns(tito.EngineWarning) as warned:
         check = tito.check(DRIFTING, tok)
+    assert [each.filename for each in warned] == [__file__]
     assert check.mismatch is not None
     assert (check.mismatch.fast["first_diff"].tolist(), check.mismatch.reference["first_diff"].tolist()) == ([1], [0])
     finding = check.findings[0]

@@ -87,7 +87,7 @@ def test_arrays_have_the_documented_types() -> None:
 
 @pytest.mark.parametrize("names", [{0: "tool", 1: "assistant"}, ["tool", "assistant"], ("tool", "assistant")])
 def test_owner_names_by_number(names: dict[int, str] | list[str]) -> None:
-    assert RowContext.of(names, None).owner_names == {0: "tool", 1: "assistant"}
+    assert tito.check([0], TOK, owner_names=names).context.owner_names == {0: "tool", 1: "assistant"}
 
 
 @pytest.mark.parametrize("names", [{0: 1}, {"tool": 0}, [1], "tool", {0: None}, 5], ids=repr)
@@ -102,8 +102,8 @@ def test_model_vocab_size_is_a_size() -> None:
         with pytest.raises(ValueError, match=f"model_vocab_size={low}: at least 1 is needed"):
             tito.check([0], TOK, model_vocab_size=low)
     with pytest.raises(TypeError, match="model_vocab_size='9'"):
-        RowContext.of(None, "9")  # type: ignore[arg-type]
-    assert RowContext.of(None, 1).model_vocab_size == 1
+        tito.check([0], TOK, model_vocab_size="9")  # type: ignore[arg-type]
+    assert tito.check([0], TOK, model_vocab_size=np.int64(1)).context.model_vocab_size == 1  # type: ignore[arg-type]
 
 
 def test_pipeline_is_compared_as_an_object_and_its_repr_is_short() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import tito_audit as tito
 from tiny import straddler
 from tito_audit.auditing.shown_rows import MOST_FINDINGS, ShownRows
-from tito_audit.check import to_row
+from tito_audit.reading.parts import to_row
 from tito_audit.reading.row import Row
 from tito_audit.rendering.terminal import over_the_bar_text, totals_text
 from tito_audit.report import Unchecked

@@ -6,7 +6,6 @@ import os
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,12 +15,12 @@ from tito_audit.batch import Batch
 from tito_audit.errors import DriftError, EngineWarning, RecordError
 from tito_audit.printable import counted, inert
 from tito_audit.ragged import ReadRows, aligned, to_rows
-from tito_audit.reading.row import Row, Twin
+from tito_audit.reading.parts import to_row
+from tito_audit.reading.row import Row
 from tito_audit.reading.sequence import Joined, join
-from tito_audit.reading.turns import holds_spans, owners_of, read_spans, sampled_of, to_turns
 from tito_audit.realised import compare_trained
 from tito_audit.recheck import NOTHING, SHARE, Guard
-from tito_audit.records import Ids, ReadIds, at_least_one, shown, to_ids, to_mask, to_owners
+from tito_audit.records import Ids, at_least_one, shown, to_ids, to_mask, to_owners
 from tito_audit.results import Check, RowContext
 from tito_audit.tokenizer import Tokenizer, engine_of
 
@@ -106,7 +105,7 @@ def check(
         (True, 'merge', 0, [1])
     """
     engine = engine_of(tok)
-    context = RowContext.of(owner_names, model_vocab_size)
+    size = None if model_vocab_size is None else at_least_one(model_vocab_size, "model_vocab_size")
     row = to_row(
         token_ids,
         prompt_ids=prompt_ids,
@@ -119,21 +118,50 @@ def check(
         train_mask=train_mask,
         train_logprobs=train_logprobs,
     )
+    return check_row(
+        row,
+        engine,
+        model_vocab_size=size,
+        skip_special_tokens=skip_special_tokens,
+        clean_up_tokenization_spaces=clean_up_tokenization_spaces,
+    )
+
+
+def check_row(
+    row: Row,
+    tok: Tokenizer,
+    *,
+    model_vocab_size: int | None = None,
+    skip_special_tokens: bool = False,
+    clean_up_tokenization_spaces: bool = False,
+) -> Check:
+    """Judge one row that is read already, as `check` does.
+
+    Args:
+        row: A row that is not skipped.
+        tok: The tokenizer.
+        model_vocab_size: As in `check`.
+        skip_special_tokens: As in `check`.
+        clean_up_tokenization_spaces: As in `check`.
+
+    Raises:
+        TokenizerError: As in `check`.
+    """
     asked = _asked(
         row, skip_special_tokens=skip_special_tokens, clean_up_tokenization_spaces=clean_up_tokenization_spaces
     )
-    batch = judge(asked, engine, overflow=row.overflow, guard=engine.recheck_row.guard(1))
-    names = context.owner_names or dict(enumerate(row.owner_names))
+    batch = judge(asked, tok, overflow=row.overflow, guard=tok.recheck_row.guard(1), stacklevel=4)
     from tito_audit.reading.record_checks import record_findings  # noqa: PLC0415 - a batch needs none
 
-    scored = _scored(row, engine)
-    findings = record_findings(row, engine)
+    scored = _scored(row, tok)
+    findings = record_findings(row, tok)
     if scored is not None or row.logprobs is not None or row.sampled is not None:
         from tito_audit.signal.findings import signal_findings  # noqa: PLC0415 - few rows have any of these
 
-        findings += signal_findings(row, engine, scored)
+        findings += signal_findings(row, tok, scored)
     realised = None if scored is None else scored.realised
-    return batch.row(0, replace(context, owner_names=names, findings=tuple(findings), realised=realised))
+    context = RowContext(row.named_owners, model_vocab_size, findings=tuple(findings), realised=realised)
+    return batch.row(0, context)
 
 
 def check_batch(
@@ -256,28 +284,6 @@ def _drift_message(result: Check) -> str:
     return drift_message(result)
 
 
-def to_row(
-    token_ids: object,
-    *,
-    prompt_ids: object = None,
-    mask: object = None,
-    owners: object = None,
-    owner_names: Mapping[int, str] | Sequence[str] | None = None,
-    turns: object = None,
-    logprobs: object = None,
-    train_ids: object = None,
-    train_mask: object = None,
-    train_logprobs: object = None,
-) -> Row:
-    """Read one row out of its parts; arguments and errors as in `check`."""
-    names = RowContext.of(owner_names, None).owner_names
-    row = _row(token_ids, prompt_ids, mask=mask, owners=owners, turns=turns, logprobs=logprobs)
-    _add_training(row, train_ids, train_mask, train_logprobs)
-    if names:
-        row.owner_names = _listed_names(names)
-    return row
-
-
 def pool_size(threads: int | None) -> int:
     """Turn a ``threads`` option into a size: None means the processors this process may use.
 
@@ -300,7 +306,13 @@ def _share(recheck: float) -> float:
 
 
 def judge(
-    asked: Asked, tok: Tokenizer, *, overflow: Mapping[int, int], threads: int = 1, guard: Guard | None = None
+    asked: Asked,
+    tok: Tokenizer,
+    *,
+    overflow: Mapping[int, int],
+    threads: int = 1,
+    guard: Guard | None = None,
+    stacklevel: int = 3,
 ) -> Batch:
     """Judge rows that are arrays already.
 
@@ -310,6 +322,7 @@ def judge(
         overflow: Index in the ids to original value of integers beyond ``int64``.
         threads: Size of the pool.
         guard: How rows of the fast engine are judged again; None: not at all.
+        stacklevel: Whose line a warning names, as in `warnings.warn`.
     """
     allowed = tok.allowed
     columns = asked.judged(tok.core, engine=allowed, threads=threads)
@@ -326,69 +339,9 @@ def judge(
                 "from now on; what the fast engine said before may be wrong. Please report it, with the tokenizer and "
                 "the ids",
                 EngineWarning,
-                stacklevel=3,
+                stacklevel=stacklevel,
             )
     return Batch(tok, asked, columns, overflow=overflow, rechecked=looked.rows, mismatches=looked.mismatches)
-
-
-def _row(
-    token_ids: object,
-    prompt_ids: object,
-    *,
-    mask: object = None,
-    owners: object = None,
-    turns: object = None,
-    logprobs: object = None,
-) -> Row:
-    """Read one row out of its parts; errors as in `check`."""
-    joined = join(to_ids(token_ids), None if prompt_ids is None else to_ids(prompt_ids, column="prompt_ids"))
-    # The caller may change its array later, and the result reads ids when it is asked for text.
-    row = Row(source="", number=1, ids=joined.ids.copy(), overflow=joined.overflow, prompt=joined.prompt)
-    row.mask = None if mask is None else joined.read(mask, to_mask, column="mask").copy()
-    row.owners = None if owners is None else joined.read(owners, to_owners, column="owners").copy()
-    if holds_spans(turns):
-        row.spans = read_spans(turns, joined.length)
-        row.sampled = sampled_of(row.spans, joined.length)
-        if row.owners is None and any(span.role is not None for span in row.spans):
-            row.owners, row.owner_names = owners_of(row.spans, joined.length, column="turns")
-    elif turns is not None:
-        row.turns = joined.read(turns, to_turns, column="turns", outside=-1)
-    if logprobs is not None:
-        from tito_audit.reading.logprobs import read_logprobs  # noqa: PLC0415 - few rows have any
-
-        read = read_logprobs(logprobs, joined, mask=row.mask)
-        row.logprobs, row.logprob_shift = read.values, read.shift
-        row.twins = (Twin("logprobs", read.disagreeing),) if read.disagreeing else ()
-    return row
-
-
-def _add_training(row: Row, train_ids: object, train_mask: object, train_logprobs: object) -> None:
-    """Read what the trainer scored; errors as in `check`."""
-    if train_ids is None:
-        if train_mask is not None:
-            raise RecordError("train_mask: there are no train_ids that it could belong to", column="train_mask")
-        if train_logprobs is not None:
-            from tito_audit.reading.logprobs import read_logprobs  # noqa: PLC0415 - few rows have any
-
-            row.train_logprobs = read_logprobs(
-                train_logprobs, _joined(row), column="train_logprobs", mask=row.mask
-            ).values
-        return
-    from tito_audit.reading.training import read_training, with_logprobs  # noqa: PLC0415 - as above
-
-    trained = to_ids(train_ids, column="train_ids")
-    # As the sampled ids, the caller's array may change later.
-    row.training = read_training(ReadIds(trained.ids.copy(), trained.overflow), train_mask, _joined(row), _train_mask)
-    if train_logprobs is not None:
-        row.training = with_logprobs(row.training, train_logprobs, _joined(row))
-
-
-def _train_mask(value: object, ids: Ids) -> NDArray[np.uint8]:
-    return to_mask(value, len(ids), column="train_mask")
-
-
-def _joined(row: Row) -> Joined:
-    return Joined(to_ids([]).ids if row.ids is None else row.ids, dict(row.overflow), row.prompt)
 
 
 def _scored(row: Row, tok: Tokenizer) -> Scored | None:
@@ -397,7 +350,7 @@ def _scored(row: Row, tok: Tokenizer) -> Scored | None:
         return None
     from tito_audit.reading.training import settled  # noqa: PLC0415 - as above
 
-    sampled = _joined(row)
+    sampled = Joined(_ids(row), dict(row.overflow), row.prompt)
     seen = settled(row.training, sampled, tok)
     realised = compare_trained(
         ReadRows(sampled.ids, _one_row(sampled.ids), sampled.overflow),
@@ -411,18 +364,17 @@ def _scored(row: Row, tok: Tokenizer) -> Scored | None:
     return Scored(realised, seen.logprobs)
 
 
+def _ids(row: Row) -> Ids:
+    assert row.ids is not None, "it is not skipped"  # noqa: S101 - as `check_row` says
+    return row.ids
+
+
 def _one_row(ids: Ids) -> NDArray[np.int64]:
     return np.array([0, len(ids)], dtype=np.int64)
 
 
-def _listed_names(names: Mapping[int, str]) -> tuple[str, ...]:
-    """Names by owner number, as a row has them; an owner without a name is of no known role."""
-    numbers = [int(number) for number in names if 0 <= number <= np.iinfo(np.uint8).max]
-    return tuple(names.get(number, "") for number in range(max(numbers, default=-1) + 1))
-
-
 def _asked(row: Row, *, skip_special_tokens: bool = False, clean_up_tokenization_spaces: bool = False) -> Asked:
-    ids = to_ids([]).ids if row.ids is None else row.ids
+    ids = _ids(row)
     return Asked(
         ids,
         _one_row(ids),

@@ -20,16 +20,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Unpack, cast
 
 import pytest
 
 from tito_audit.auditing.outcomes import Judged
 from tito_audit.auditing.shown_rows import ShownRows
 from tito_audit.bar import Bar, FailOn
-from tito_audit.check import check, to_row
+from tito_audit.check import check_row
 from tito_audit.errors import DriftError, RecordError, TokenizerError
 from tito_audit.printable import counted, inert
+from tito_audit.reading.parts import Parts, to_row
 from tito_audit.reading.row import Row
 from tito_audit.records import shown
 from tito_audit.rendering.terminal import over_the_bar_text, totals_text
@@ -145,31 +146,12 @@ class DriftGuard:
         self._tok = engine_of(tokenizer)
         self._watch = watch
 
-    def observe(
-        self,
-        token_ids: object,
-        *,
-        prompt_ids: object = None,
-        mask: object = None,
-        owners: object = None,
-        owner_names: Mapping[int, str] | Sequence[str] | None = None,
-        turns: object = None,
-        logprobs: object = None,
-        train_ids: object = None,
-        train_mask: object = None,
-    ) -> Check:
+    def observe(self, token_ids: object, **parts: Unpack[Parts]) -> Check:
         """Count a rollout; the test fails at its end if all that it showed is over the bar.
 
         Args:
-            token_ids: As in `tito_audit.check`, and so is everything else.
-            prompt_ids: Likewise.
-            mask: Likewise.
-            owners: Likewise.
-            owner_names: Likewise.
-            turns: Likewise.
-            logprobs: Likewise.
-            train_ids: Likewise.
-            train_mask: Likewise.
+            token_ids: As in `tito_audit.check`.
+            parts: What else is known of the rollout, as in `tito_audit.check`; `Parts` lists the keywords.
 
         Returns:
             The verdict.
@@ -177,48 +159,20 @@ class DriftGuard:
         Raises:
             RecordError: As in `tito_audit.check`.
             TokenizerError: As in `tito_audit.check`.
+            TypeError: A keyword is no part of a rollout.
         """
         __tracebackhide__ = True
-        verdict, _ = self._shown(
-            token_ids,
-            prompt_ids=prompt_ids,
-            mask=mask,
-            owners=owners,
-            owner_names=owner_names,
-            turns=turns,
-            logprobs=logprobs,
-            train_ids=train_ids,
-            train_mask=train_mask,
-        )
+        verdict, _ = self._shown(token_ids, **parts)
         return verdict
 
-    def check(
-        self,
-        token_ids: object,
-        *,
-        prompt_ids: object = None,
-        mask: object = None,
-        owners: object = None,
-        owner_names: Mapping[int, str] | Sequence[str] | None = None,
-        turns: object = None,
-        logprobs: object = None,
-        train_ids: object = None,
-        train_mask: object = None,
-    ) -> Check:
+    def check(self, token_ids: object, **parts: Unpack[Parts]) -> Check:
         """Count a rollout, and fail at once if it is over the bar by itself.
 
         A code that ``max_rate`` allows a share of rows is judged at the end of the test, as `observe` does.
 
         Args:
-            token_ids: As in `tito_audit.check`, and so is everything else.
-            prompt_ids: Likewise.
-            mask: Likewise.
-            owners: Likewise.
-            owner_names: Likewise.
-            turns: Likewise.
-            logprobs: Likewise.
-            train_ids: Likewise.
-            train_mask: Likewise.
+            token_ids: As in `tito_audit.check`.
+            parts: What else is known of the rollout, as in `tito_audit.check`; `Parts` lists the keywords.
 
         Returns:
             The verdict.
@@ -227,19 +181,10 @@ class DriftGuard:
             DriftError: The rollout is over the bar; ``result`` is the verdict.
             RecordError: As in `tito_audit.check`.
             TokenizerError: As in `tito_audit.check`.
+            TypeError: A keyword is no part of a rollout.
         """
         __tracebackhide__ = True
-        verdict, judged = self._shown(
-            token_ids,
-            prompt_ids=prompt_ids,
-            mask=mask,
-            owners=owners,
-            owner_names=owner_names,
-            turns=turns,
-            logprobs=logprobs,
-            train_ids=train_ids,
-            train_mask=train_mask,
-        )
+        verdict, judged = self._shown(token_ids, **parts)
         bar = self._watch.bar
         if bar.fails_row(judged.open_codes - bar.max_rate.keys(), drifts=judged.drifts):
             alone = ShownRows(self._tok)
@@ -252,16 +197,16 @@ class DriftGuard:
         """Name the tokenizer; Hypothesis prints it among the arguments of a failing example."""
         return f"<DriftGuard of {inert(self._tok.source)}>"
 
-    def _shown(self, token_ids: object, **parts: Any) -> tuple[Check, Judged]:  # noqa: ANN401 - those of `check`
+    def _shown(self, token_ids: object, **parts: Unpack[Parts]) -> tuple[Check, Judged]:
         __tracebackhide__ = True
         try:
-            verdict = check(token_ids, self._tok, **parts)
             row = to_row(token_ids, **parts)
         except RecordError as error:
             skipped = Row(source="", number=1)
             skipped.note(error)
             self._watch.take(skipped, self._tok, None)
             raise error.with_traceback(None)  # noqa: B904 - the test called it wrongly: its line is what it has to see
+        verdict = check_row(row, self._tok)
         return verdict, self._watch.take(row, self._tok, verdict)
 
 

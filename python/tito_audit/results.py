@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tito_audit import _core
-from tito_audit.errors import RecordError
 from tito_audit.lazy import lazy
 from tito_audit.printable import counted, inert, piece
-from tito_audit.records import Ids, at_least_one, shown
+from tito_audit.records import Ids, shown
 from tito_audit.rules import rule
 
 if TYPE_CHECKING:
@@ -137,32 +136,6 @@ class RowContext:
     redact: bool = False
     findings: tuple[Finding, ...] = ()
     realised: Realised | None = None
-
-    @classmethod
-    def of(cls, owner_names: Mapping[int, str] | Sequence[str] | None, model_vocab_size: int | None) -> RowContext:
-        """Take names as a mapping or as a list by number.
-
-        Raises:
-            RecordError: The names are neither.
-            TypeError: ``model_vocab_size`` is no integer.
-            ValueError: It is below 1.
-        """
-        size = None if model_vocab_size is None else at_least_one(model_vocab_size, "model_vocab_size")
-        if owner_names is None:
-            return cls({}, size)
-        names: object = owner_names
-        if isinstance(owner_names, Sequence) and not isinstance(owner_names, str):
-            names = dict(enumerate(owner_names))
-        if not isinstance(names, Mapping) or not all(
-            isinstance(number, int | np.integer) and isinstance(name, str) for number, name in names.items()
-        ):
-            raise RecordError(
-                f"owner_names: {shown(owner_names)} where names by owner number are needed, such as "
-                "{0: 'tool', 1: 'assistant'} or ['tool', 'assistant']",
-                column="owner_names",
-                value=owner_names,
-            )
-        return cls(dict(names), size)
 
 
 class Check:

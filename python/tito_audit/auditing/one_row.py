@@ -92,7 +92,7 @@ def _judged(
     batch, turns = check_rows([row], tok, threads=1, skip_special_tokens=False, clean_up_tokenization_spaces=False)
     trained = check_trained([row], tok, threads=1)
     context = RowContext(
-        dict(enumerate(row.owner_names)),
+        row.named_owners,
         model_vocab_size,
         redact=options.redact,
         findings=(

@@ -349,7 +349,7 @@ class Tally:
             self.kept.add(placed(finding, row, column=column, check=check, turns=turns, width=width))
 
     def _check(self, group: _Group, index: int) -> Check:
-        names = dict(enumerate(group.rows[index].owner_names))
+        names = group.rows[index].named_owners
         context = RowContext(names, self._options.model_vocab_size, redact=self._options.redact)
         return group.batch.row(index, context)
 

@@ -71,7 +71,7 @@ class Row:
         context_unknown: The record is a response without its prompt.
         mask: ``uint8`` 0 or 1 per token, None where the source has no mask. 1 marks the token that is the target.
         owners: ``uint8`` per token, or None.
-        owner_names: Names of the roles by owner number, where the owners come from roles.
+        owner_names: Names of the roles by owner number, empty for one without a name; of all owners, or none.
         turns: ``int32`` per token, -1 outside of turns, or None.
         spans: The turns or stretches of one role, by position, where the record has them.
         sampled: Per token whether its turn was sampled, None where the record does not say.
@@ -130,6 +130,11 @@ class Row:
     def shown_id(self) -> str | int | None:
         """The name as it may be shown: of a redacted record only its length, unless it looks like a name."""
         return redacted_id(self.id) if self.redact else self.id
+
+    @property
+    def named_owners(self) -> dict[int, str]:
+        """Names by owner number, of the owners that have one."""
+        return {number: name for number, name in enumerate(self.owner_names) if name}
 
     @property
     def place(self) -> tuple[str, int]:
