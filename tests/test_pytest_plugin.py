@@ -286,7 +286,7 @@ def test_a_test_fails_by_the_bar_with_both_lanes(
         )
         assert "help: Keep the sampled ids" in done.stdout.str()
         assert ("\n>  " in done.stdout.str()) == (call == "check")  # the line of the test, and none of ours
-        assert "pytest_plugin.py" not in done.stdout.str()
+        assert "drift_guard.py" not in done.stdout.str()
 
 
 def test_the_marker_sets_the_bar_of_a_test_and_the_closest_wins(run: Run) -> None:
