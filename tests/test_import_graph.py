@@ -56,7 +56,11 @@ LAYERS = (
     {"fuzzing.regression"},
     {"rendering.fuzz_text"},
     {"rendering.fuzz_diff", "rendering.fuzz_json"},
-    {"rendering.concise", "rendering.jsonl_report", "rendering.progress", "rendering.terminal"},
+    {"rendering.concise", "rendering.jsonl_report", "rendering.progress", "rendering.terminal.page"},
+    {"rendering.terminal.ending", "rendering.terminal.findings", "rendering.terminal.head"}
+    | {"rendering.terminal.tables"},
+    {"rendering.terminal.commands", "rendering.terminal.summary"},
+    {"rendering.terminal"},
     {"__init__"},
     {"pytest_plugin.adding_up"},
     {"pytest_plugin.watch", "pytest_plugin.options"},
@@ -74,9 +78,10 @@ LAYERS = (
     {"__main__"},
 )
 _PLAIN = {"printable", "rules", "rendering.layout", "rendering.paint", "rendering.style"}
+_TERMINAL = {module for module in MODULES if module.startswith("rendering.terminal")}
 # Renderers compute nothing, so they need nothing but the report, the catalogue and safe printing.
 ALLOWED = {
-    "rendering.terminal": _PLAIN | {"_core", "bar", "report", "auditing.row_findings"},
+    **dict.fromkeys(_TERMINAL, _PLAIN | {"_core", "bar", "report", "auditing.row_findings"} | _TERMINAL),
     "rendering.concise": _PLAIN | {"report", "auditing.row_findings"},
     "rendering.jsonl_report": {"bar", "report"},
     "rendering.progress": {"auditing.auditor", "printable"},

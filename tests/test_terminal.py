@@ -20,7 +20,9 @@ from tito_audit.findings import Finding
 from tito_audit.printable import cells
 from tito_audit.rendering.concise import concise_report
 from tito_audit.rendering.style import COLOUR
-from tito_audit.rendering.terminal import SHOWN_FINDINGS, SHOWN_TURNS, advice, shown, text_report, verdict_lines
+from tito_audit.rendering.terminal import text_report, verdict_lines
+from tito_audit.rendering.terminal.findings import SHOWN_FINDINGS, advice, shown
+from tito_audit.rendering.terminal.tables import SHOWN_TURNS
 from tito_audit.report import ColumnsFound, Report, TokenizerInfo, Unchecked
 from tito_audit.rules import RULES, rule
 
