@@ -31,7 +31,7 @@ LAYERS = (
     | {"reading.shape"},
     {"reading.advice", "reading.arrow", "reading.compressed", "reading.files", "reading.jsonlines"}
     | {"reading.logprobs", "reading.sources", "reading.tables", "reading.turns", "reading"},
-    {"results", "batch", "findings", "provenance", "realised", "check"}
+    {"results", "batch", "findings", "provenance", "realised", "realised.*", "check"}
     | {"reading.row", "reading.training", "reading.second_sources", "reading.record_checks", "reading.role_checks"}
     | {"reading.framing", "reading.parts", "signal", "signal.*"}
     | {"rendering.lanes", "rendering.strip", "rendering.verdict", "rendering.show", "rendering.explain"},
