@@ -84,7 +84,8 @@ def test_example_says_what_happens(each: Rule) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["check", "provenance", "tokenizer", "buffer", "digests", "guard", "recorder", *SIGNAL]
+    "module",
+    ["check", "provenance", "realised.assertion", "tokenizer", "buffer", "digests", "guard", "recorder", *SIGNAL],
 )
 def test_examples_of_docstrings_say_what_happens(module: str) -> None:
     results = doctest.testmod(__import__(f"tito_audit.{module}", fromlist=["_"]), verbose=False)

@@ -48,7 +48,7 @@ class DriftGuard:
 
         Args:
             token_ids: As in `tito_audit.check`.
-            parts: What else is known of the rollout, as in `tito_audit.check`; `Parts` lists the keywords.
+            parts: What else is known of it, by the keywords of `tito_audit.check` (`tito_audit.reading.parts.Parts`).
 
         Returns:
             The verdict.
@@ -69,7 +69,7 @@ class DriftGuard:
 
         Args:
             token_ids: As in `tito_audit.check`.
-            parts: What else is known of the rollout, as in `tito_audit.check`; `Parts` lists the keywords.
+            parts: What else is known of it, by the keywords of `tito_audit.check` (`tito_audit.reading.parts.Parts`).
 
         Returns:
             The verdict.
@@ -96,6 +96,8 @@ class DriftGuard:
 
     def _shown(self, token_ids: object, **parts: Unpack[Parts]) -> tuple[Check, Judged]:
         __tracebackhide__ = True
+        for name in parts.keys() - Parts.__annotations__.keys():
+            raise TypeError(f"{name} is no part of a rollout; those are {', '.join(Parts.__annotations__)}")
         try:
             row = to_row(token_ids, **parts)
         except RecordError as error:
