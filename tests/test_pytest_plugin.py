@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any, get_args
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 import _tito_audit_pytest
 import tito_audit as tito
@@ -196,7 +198,7 @@ def test_every_part_reaches_the_report(call: str, part: str) -> None:
 @given(rollout=rollouts())
 @example(rollout=([2, 2], {"mask": [1]}))
 @example(rollout=([2, 2], {"train_mask": [1, 1]}))
-def test_a_rollout_is_read_once_and_as_check_reads_it(call: str, rollout: tuple[list[int], Parts]) -> None:
+def test_a_rollout_is_read_as_check_reads_it(call: str, rollout: tuple[list[int], Parts]) -> None:
     ids, parts = rollout
     guard, watch = watched("never")
     found: dict[str, int]
@@ -212,6 +214,21 @@ def test_a_rollout_is_read_once_and_as_check_reads_it(call: str, rollout: tuple[
     [report] = watch.reports()
     assert (report.statistics.rows, report.statistics.rows_skipped) == (1, skipped)
     assert {code: count.findings for code, count in report.statistics.by_code.items()} == found
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_rollout_is_read_once(call: str) -> None:
+    class Ids:
+        reads = 0
+
+        def __array__(self, *_: object, **__: object) -> NDArray[np.int64]:
+            self.reads += 1
+            return np.array([2, 2, 3])
+
+    ids = Ids()
+    guard, _ = watched("never")
+    assert getattr(guard, call)(ids).token_ids.tolist() == [2, 2, 3]
+    assert ids.reads == 1
 
 
 def test_what_is_no_part_of_a_rollout_is_refused_by_name() -> None:
