@@ -22,6 +22,7 @@ pub mod error;
 pub mod fast;
 mod file;
 mod joining;
+mod kept;
 pub mod machine;
 pub mod pairs;
 mod pool;

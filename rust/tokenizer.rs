@@ -415,12 +415,20 @@ fn normalise_settings(reference: &mut tokenizers::Tokenizer, options: LoadOption
 
 /// Every id in order, and its string.
 fn read_vocab(reference: &tokenizers::Tokenizer) -> (Vec<u32>, Vec<String>) {
-    let ids = reference.get_vocab(true).into_values();
-    let mut ids: Vec<u32> =
-        ids.chain(reference.get_added_vocabulary().get_added_tokens_decoder().keys().copied()).collect();
+    let added = reference.get_added_vocabulary().get_added_tokens_decoder();
+    let string_of = |id: u32| Some((id, reference.id_to_token(id)?));
+    // Most number their tokens without gaps: asking for every number is faster than a copy of the whole vocabulary. As
+    // many ids as there are strings are all ids, where each of them is that of a string.
+    let size = u32::try_from(reference.get_vocab_size(true)).unwrap_or(u32::MAX);
+    let (mut ids, tokens): (Vec<u32>, Vec<String>) = (0..size).filter_map(string_of).unzip();
+    let is_named = |(&id, token): (&u32, &AddedToken)| reference.token_to_id(&token.content) == Some(id);
+    if ids.len() == size as usize && added.iter().all(is_named) {
+        return (ids, tokens);
+    }
+    ids.extend(reference.get_vocab(true).into_values().chain(added.keys().copied()));
     ids.sort_unstable();
     ids.dedup();
-    ids.into_iter().filter_map(|id| Some((id, reference.id_to_token(id)?))).unzip()
+    ids.into_iter().filter_map(string_of).unzip()
 }
 
 /// One more than the largest of the ids, which rise, or where there is none the largest that is free.

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tokenizers import Tokenizer as Wheel
-from tokenizers import pre_tokenizers
+from tokenizers import decoders, models, pre_tokenizers
 
 import tito_audit as tito
 from tiny import bpe, byte_level, sentence_piece, straddler
@@ -265,3 +267,27 @@ def test_a_panic_while_loading_is_an_error_and_a_wish_to_stop_is_none(
     assert str(caught.value).isprintable()
     with pytest.raises(stop):
         tito.load_tokenizer(wheel)
+
+
+@given(st.lists(st.sampled_from(["a", "b", "ab", "c"]), min_size=1, max_size=8))
+def test_of_two_pieces_with_the_same_text_both_are_in_the_vocabulary(pieces: list[str]) -> None:
+    wheel = Wheel(models.Unigram([(piece, -float(place)) for place, piece in enumerate(pieces)], unk_id=0))
+    wheel.decoder = decoders.Fuse()
+    tok = tito.load_tokenizer(wheel)
+    for token in range(len(pieces) + 2):
+        is_known = wheel.id_to_token(token) is not None
+        assert (tok.token_bytes(token) is not None) == is_known
+        assert (tito.check([token], tok).unknown_positions == ()) == is_known
+
+
+@given(
+    st.dictionaries(st.text("ab", min_size=1, max_size=3), st.integers(0, 40), min_size=1, max_size=8),
+    st.lists(st.sampled_from(["ab", "x", "yy"]), unique=True),
+)
+def test_ids_may_lie_apart_and_have_several_strings(vocab: dict[str, int], added: list[str]) -> None:
+    wheel = Wheel(models.WordLevel(vocab, unk_token=next(iter(vocab))))
+    wheel.decoder = decoders.Fuse()
+    wheel.add_tokens(added)
+    tok, loaded = tito.load_tokenizer(wheel), Wheel.from_str(wheel.to_str())
+    known = [token for token in range(60) if loaded.id_to_token(token) is not None]
+    assert [token for token in range(60) if tok.token_bytes(token) is not None] == known

@@ -1,10 +1,9 @@
 //! What a thread keeps from row to row, so that a row costs no memory of its own.
 
-use std::cell::RefCell;
-
 use crate::fast::Fast;
 use crate::fast::local::Piece;
 use crate::fast::scan::Suspect;
+use crate::kept::{Kept, Spare};
 use crate::pairs::PairCache;
 use crate::windows::Redone;
 
@@ -74,17 +73,20 @@ pub(crate) struct Scratch {
     pub(crate) work: Work,
 }
 
+static SPARE: Spare<Scratch> = Spare::new();
+
 thread_local! {
-    static SCRATCH: RefCell<Option<Box<Scratch>>> = const { RefCell::new(None) };
+    static SCRATCH: Kept<Scratch> = const { Kept::new(&SPARE) };
 }
 
 impl Fast {
     /// Work with what this thread keeps.
     pub(crate) fn with_scratch<T>(&self, work: impl FnOnce(&mut Scratch) -> T) -> T {
-        SCRATCH.with_borrow_mut(|scratch| {
-            let scratch = scratch.get_or_insert_default();
-            scratch.work.cache.serve(&self.pairs);
-            work(scratch)
+        SCRATCH.with(|kept| {
+            kept.with(|scratch| {
+                scratch.work.cache.serve(&self.pairs);
+                work(scratch)
+            })
         })
     }
 }

@@ -1,12 +1,12 @@
 //! A row end to end.
 
-use std::cell::RefCell;
 use std::ops::Range;
 
 use super::Sentence;
 use super::scan::{NotProven, Scanned};
 use super::window::Work;
 use crate::audit::{CleanRuns, Row, RowAudit};
+use crate::kept::{Kept, Spare};
 use crate::provenance;
 use crate::tokenizer::Tokenizer;
 
@@ -17,21 +17,23 @@ struct Scratch {
     scanned: Scanned,
 }
 
+static SPARE: Spare<Scratch> = Spare::new();
+
 thread_local! {
-    static SCRATCH: RefCell<Option<Box<Scratch>>> = const { RefCell::new(None) };
+    static SCRATCH: Kept<Scratch> = const { Kept::new(&SPARE) };
 }
 
 impl Tokenizer {
     /// Judge one row by the fast engine; `None` where only the reference may.
     pub(crate) fn audit_sentence(&self, audit: &mut RowAudit, sentence: &Sentence, row: &Row<'_>) -> Option<()> {
-        SCRATCH.with_borrow_mut(|scratch| {
-            let Scratch { work, scanned } = &mut **scratch.get_or_insert_default();
+        let judge = |Scratch { work, scanned }: &mut Scratch| {
             work.cache.serve(&sentence.pairs);
             work.encoded = 0;
             self.judge(audit, sentence, row, scanned, work).ok()?;
             audit.encoded_bytes = work.encoded;
             Some(())
-        })
+        };
+        SCRATCH.with(|kept| kept.with(judge))
     }
 
     fn judge(
