@@ -21,40 +21,50 @@ pub(crate) struct Piece {
 const MOST_MERGED: usize = 4;
 
 impl Fast {
-    /// Fill in the pre-tokens of a window as its tokens tell them, state by state, which knows more than the table over pairs
-    /// of kinds; no where its text has to be looked at.
+    /// Go over the edges in front of the tokens of a window, state by state, which knows more than the table over pairs of
+    /// kinds: whether a pre-token ends there. No where its text has to be looked at.
     ///
     /// A token that a boundary can be in front of has one there, or some later token has no place: so every edge is known in
     /// the end.
-    pub(crate) fn split_tokens(&self, ids: &[u32], buffers: &mut Buffers) -> bool {
-        let Buffers { ends, pieces, .. } = buffers;
-        pieces.clear();
+    fn walk(&self, ids: &[u32], mut edge: impl FnMut(usize, bool)) -> bool {
         let mut state = START;
-        let mut first = 0;
-        let piece = |tokens: Range<usize>| Piece {
-            bytes: if tokens.start == 0 { 0 } else { ends[tokens.start - 1] }..ends[tokens.end - 1],
-            tokens: Some(tokens),
-        };
         for (at, &id) in ids.iter().enumerate() {
-            state = match self.kinds.passage(self.kinds.of(id), state) {
-                Passage::Boundary(next) => {
-                    pieces.extend((at > 0).then(|| piece(std::mem::replace(&mut first, at)..at)));
-                    next
-                }
-                Passage::Pair(next) => next,
-                Passage::Unknown => return false,
-            };
+            let passage = self.kinds.passage(self.kinds.of(id), state);
+            let (Passage::Boundary(next) | Passage::Pair(next)) = passage else { return false };
+            edge(at, at == 0 || passage == Passage::Boundary(next));
+            state = next;
         }
-        pieces.extend((!ids.is_empty()).then(|| piece(first..ids.len())));
         self.kinds.may_end(state) && self.kinds.stay_apart(ids)
     }
 
-    /// Whether the neighbours within the pre-tokens of [`split_tokens`](Self::split_tokens) stay: then all of them do. A
-    /// pre-token that is a whole word of other tokens begins with a forbidden pair.
-    pub(crate) fn pairs_stay(&self, ids: &[u32], cache: &mut PairCache, buffers: &Buffers) -> bool {
-        let mut stay = |pair: &[u32]| self.pairs.stay(pair[0], pair[1], cache);
-        let tokens = buffers.pieces.iter().filter_map(|piece| piece.tokens.clone());
-        tokens.into_iter().all(|tokens| ids[tokens].windows(2).all(&mut stay))
+    /// Whether all neighbours within the pre-tokens of a window stay, for then it comes back; `None` where its tokens do not
+    /// tell the pre-tokens. A pre-token that is a whole word of other tokens begins with a forbidden pair.
+    pub(crate) fn tell(&self, ids: &[u32], cache: &mut PairCache) -> Option<bool> {
+        let mut stay = true;
+        let is_told = self.walk(ids, |at, is_boundary| {
+            stay = stay && (is_boundary || self.pairs.stay(ids[at - 1], ids[at], cache));
+        });
+        is_told.then_some(stay)
+    }
+
+    /// Fill in the pre-tokens of a window whose tokens tell them.
+    pub(crate) fn split_tokens(&self, ids: &[u32], buffers: &mut Buffers) {
+        let Buffers { ends, pieces, .. } = buffers;
+        pieces.clear();
+        let mut first = 0;
+        let mut piece = |end: usize| {
+            let tokens = std::mem::replace(&mut first, end)..end;
+            let start = if tokens.start == 0 { 0 } else { ends[tokens.start - 1] };
+            pieces.push(Piece { bytes: start..ends[end - 1], tokens: Some(tokens) });
+        };
+        self.walk(ids, |at, is_boundary| {
+            if is_boundary && at > 0 {
+                piece(at);
+            }
+        });
+        if !ids.is_empty() {
+            piece(ids.len());
+        }
     }
 
     /// Fill in the pre-tokens of the text in `buffers`.

@@ -49,11 +49,15 @@ impl Tokenizer {
     fn redo(&self, fast: &Fast, ids: &[u32], window: &Window, redone: &mut Redone, work: &mut Work) -> Outcome {
         let ids = &ids[window.tokens.clone()];
         let Work { cache, buffers } = work;
+        let told = if window.holds_added { None } else { fast.tell(ids, cache) };
+        if told == Some(true) {
+            return Outcome::Same;
+        }
+        let is_told = told.is_some();
         redone.tokens = window.tokens.clone();
         let has_gaps = !fast.lay_out(ids, buffers);
-        let is_told = !window.holds_added && fast.split_tokens(ids, buffers);
-        if is_told && fast.pairs_stay(ids, cache, buffers) {
-            return Outcome::Same;
+        if is_told {
+            fast.split_tokens(ids, buffers);
         }
         fast.join(ids, buffers);
         let is_text = redone.read(buffers);
