@@ -9,9 +9,10 @@ import pytest
 from shared import NAMES, command, tokenizer, tokenizer_path
 from tokenizers import Tokenizer
 
+from tito_audit.candidates.vocabulary import Vocabulary
+from tito_audit.fuzzing.entries import not_self_canonical
 from tito_audit.fuzzing.judging import Judge
 from tito_audit.fuzzing.profile import Anatomy
-from tito_audit.fuzzing.vocabulary import Vocabulary, not_self_canonical
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from faulty import PLANTED
@@ -37,7 +38,7 @@ def test_the_list_of_entries_is_what_the_wheel_finds(name: str) -> None:
             expected.add(id_)
     tok = tokenizer(name)
     judge = Judge(tok)
-    entries = not_self_canonical(Vocabulary(Anatomy(tok), judge), judge)
+    entries = not_self_canonical(Vocabulary(tok, Anatomy(tok).ids), judge)
     assert {entry.id for entry in entries} == expected
     assert not judge.mismatches
 

@@ -11,8 +11,9 @@ import pytest
 from faulty import PLANTED, spec_of
 from lines import write
 from tito_audit.batch import Batch
+from tito_audit.candidates.vocabulary import Window
 from tito_audit.cli import main
-from tito_audit.fuzzing.judging import Judge, Window
+from tito_audit.fuzzing.judging import Judge
 from zoo import zoo
 
 KIND = "bytelevel_chained"

@@ -11,10 +11,10 @@ from tokenizers import AddedToken
 import tito_audit as tito
 from faulty import spec_of, with_added_token
 from tiny import bpe, byte_level, load, refusing, sentence_piece, straddler
+from tito_audit.fuzzing.entries import CANNOT
 from tito_audit.fuzzing.judging import CAUSES
 from tito_audit.fuzzing.report import FuzzReport, fuzz
 from tito_audit.fuzzing.search import Budget
-from tito_audit.fuzzing.vocabulary import CANNOT, is_ordinary
 from tito_audit.tokenizer import Tokenizer
 from zoo import KINDS, zoo
 
@@ -112,26 +112,6 @@ def test_what_cannot_be_encoded_is_listed() -> None:
     report = fuzz(Tokenizer(json.dumps(spec).encode(), "t"), budget=SMALL, seed=0)
     assert [(entry.id, entry.cause) for entry in report.entries] == [(1, CANNOT)]
     assert not fuzz(refusing(), budget=SMALL, seed=0).entries
-
-
-@pytest.mark.parametrize(
-    ("content", "ordinary"),
-    [
-        ("the", True),
-        (" a", True),
-        ("\n\n", True),
-        ("->", True),
-        ("don't", True),
-        ("日本", True),
-        ("", False),
-        ("<s>", False),
-        ("<|im_end|>", False),
-        ("[PAD]", False),
-        ("<unused7>", False),
-    ],
-)
-def test_ordinary_text(content: str, *, ordinary: bool) -> None:
-    assert is_ordinary(content) is ordinary
 
 
 @pytest.mark.parametrize("content", ["the", "x", "no entry", "   "])

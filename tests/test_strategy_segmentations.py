@@ -12,8 +12,8 @@ from hypothesis.errors import InvalidArgument
 from drawing import Both, drawn, kind, words
 from tiny import refusing
 from tito_audit import strategies
+from tito_audit.candidates.vocabulary import Vocabulary
 from tito_audit.strategies import Segmentations
-from tito_audit.strategies.vocabulary import Vocabulary
 
 SHORT = ("", "a", "the", " the", "the cat", " each hat", "  bad<e>", "eeee")
 KINDS = ("bytelevel_gpt2", "bytelevel_cl100k", "spm_replace", "metaspace_first", "unigram_fallback")

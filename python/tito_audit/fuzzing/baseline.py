@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 from tito_audit.errors import ReportError
 from tito_audit.fuzzing.changes import Change, changes
+from tito_audit.fuzzing.entries import Entry
 from tito_audit.fuzzing.profile import Added, Profile
 from tito_audit.fuzzing.report import FuzzReport, OrdinaryToken
 from tito_audit.fuzzing.search import Example
 from tito_audit.fuzzing.sketch import Sketch
-from tito_audit.fuzzing.vocabulary import Entry
 from tito_audit.printable import inert
 from tito_audit.whole_file import write_whole
 

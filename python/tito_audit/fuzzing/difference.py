@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tito_audit.candidates.vocabulary import Vocabulary
 from tito_audit.fuzzing.changes import Change, changes
+from tito_audit.fuzzing.entries import not_self_canonical
 from tito_audit.fuzzing.judging import Judge
 from tito_audit.fuzzing.pretokens import PROBES, PreTokens
 from tito_audit.fuzzing.profile import Anatomy
 from tito_audit.fuzzing.stored import Stored, compare_stored
-from tito_audit.fuzzing.vocabulary import Vocabulary, not_self_canonical
 from tito_audit.reading.rows import ReadOptions
 from tito_audit.tokenizer import Tokenizer
 
@@ -97,7 +98,7 @@ def compare(
         limit: Only so many rows.
     """
     anatomies, judges = (Anatomy(old), Anatomy(new)), (Judge(old), Judge(new))
-    before, after = (Vocabulary(*each) for each in zip(anatomies, judges, strict=True))
+    before, after = (Vocabulary(tok, anatomy.ids) for tok, anatomy in zip((old, new), anatomies, strict=True))
     bad = [{entry.id for entry in not_self_canonical(*each)} for each in zip((before, after), judges, strict=True)]
     same = {id_ for id_, data in before.bytes.items() if after.bytes.get(id_) == data}
     pretokens = PreTokens(old, new)

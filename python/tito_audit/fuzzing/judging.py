@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tito_audit import _core
 from tito_audit.batch import Batch
+from tito_audit.candidates.vocabulary import Window
 from tito_audit.check import check_batch
 from tito_audit.errors import EngineWarning
 from tito_audit.rules import RULES
@@ -21,9 +22,6 @@ CAUSES = tuple(RULES[code].name for code in _core.CAUSES)
 BROKEN = CAUSES.index("invalid-utf8")
 NONE = 255
 """Stands for the cause of a row that has no span."""
-
-Window = tuple[int, ...]
-"""A few neighbouring tokens."""
 
 
 class Judge:

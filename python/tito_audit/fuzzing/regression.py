@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from tito_audit.candidates.vocabulary import Window
 from tito_audit.fuzzing.baseline import FuzzBaseline, News
-from tito_audit.fuzzing.judging import Window
+from tito_audit.fuzzing.entries import CANNOT
 from tito_audit.fuzzing.report import FuzzReport
 from tito_audit.fuzzing.search import Example
-from tito_audit.fuzzing.vocabulary import CANNOT
 from tito_audit.printable import piece
 
 HEAD = "import tito_audit as tito"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,10 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tito_audit.fuzzing.judging import CAUSES, NONE, Judge, Window
+from tito_audit.candidates.spellings import Spellings
+from tito_audit.candidates.vocabulary import Vocabulary, Window, is_ordinary
+from tito_audit.fuzzing.entries import CANNOT, Entry, not_self_canonical
+from tito_audit.fuzzing.judging import CAUSES, NONE, Judge
 from tito_audit.fuzzing.profile import Anatomy, Profile
 from tito_audit.fuzzing.search import Budget, Example, Searched, search
-from tito_audit.fuzzing.vocabulary import CANNOT, Entry, Vocabulary, is_ordinary, not_self_canonical
 from tito_audit.fuzzing.windows import Windows
 from tito_audit.tokenizer import Tokenizer
 
@@ -94,10 +97,12 @@ def fuzz(tok: Tokenizer, *, budget: Budget, seed: int) -> FuzzReport:
     """
     since = time.monotonic()
     anatomy, judge = Anatomy(tok), Judge(tok)
-    vocabulary = Vocabulary(anatomy, judge)
+    vocabulary = Vocabulary(tok, anatomy.ids)
     entries = not_self_canonical(vocabulary, judge)
-    windows = Windows(vocabulary, tok.encode, _merges(anatomy), seed)
-    ordinary = tuple(_ordinary(vocabulary, windows, judge))
+    draw = random.Random(seed)  # noqa: S311 - no secret: the same windows for the same seed
+    spellings = Spellings(vocabulary, tok.encode, draw)
+    ordinary = tuple(_ordinary(spellings, judge))
+    windows = Windows(spellings, _merges(anatomy))
     searched = search(vocabulary, judge, windows, budget, entries=entries, since=since)
     return FuzzReport(
         tok=tok,
@@ -131,17 +136,17 @@ def _merges(anatomy: Anatomy) -> Iterator[Window]:
             yield anatomy.pieces[left], anatomy.pieces[right]
 
 
-def _ordinary(vocabulary: Vocabulary, windows: Windows, judge: Judge) -> Iterator[OrdinaryToken]:
+def _ordinary(spellings: Spellings, judge: Judge) -> Iterator[OrdinaryToken]:
     """Added tokens of ordinary text, each with a spelling that is seen to come back as it."""
-    for token, content in sorted(vocabulary.added.items()):
-        spellings = list(dict.fromkeys(windows.spelled(content))) if is_ordinary(content) else []
-        if not spellings:
+    for token, content in sorted(spellings.vocabulary.added.items()):
+        spelled = list(dict.fromkeys(spellings.of_text(content))) if is_ordinary(content) else []
+        if not spelled:
             continue
-        batch = judge(spellings)
+        batch = judge(spelled)
         offsets = batch.reencoded_offsets
         for row in np.flatnonzero(batch.drifted).tolist():
             if token in batch.reencoded_ids[offsets[row] : offsets[row + 1]]:
-                yield OrdinaryToken(token, content, spellings[row])
+                yield OrdinaryToken(token, content, spelled[row])
                 break
 
 

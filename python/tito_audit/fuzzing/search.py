@@ -10,8 +10,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from tito_audit.batch import Batch
-from tito_audit.fuzzing.judging import BROKEN, CAUSES, NONE, Judge, Window, first_causes
-from tito_audit.fuzzing.vocabulary import Entry, Vocabulary
+from tito_audit.candidates.vocabulary import Vocabulary, Window
+from tito_audit.fuzzing.entries import Entry
+from tito_audit.fuzzing.judging import BROKEN, CAUSES, NONE, Judge, first_causes
 from tito_audit.fuzzing.windows import Windows
 
 _CHUNK = 2048

@@ -10,10 +10,10 @@ from tito_audit import _core
 from tito_audit.fuzzing.baseline import News
 from tito_audit.fuzzing.changes import Change
 from tito_audit.fuzzing.difference import Comparison
+from tito_audit.fuzzing.entries import Entry
 from tito_audit.fuzzing.pretokens import PreToken
 from tito_audit.fuzzing.report import FuzzReport, OrdinaryToken
 from tito_audit.fuzzing.search import Example
-from tito_audit.fuzzing.vocabulary import Entry
 from tito_audit.printable import piece
 from tito_audit.rules.lookup import code_of
 from tito_audit.tokenizer import Tokenizer

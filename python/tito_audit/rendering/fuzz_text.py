@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tito_audit import _core
 from tito_audit.fuzzing.baseline import News
+from tito_audit.fuzzing.entries import CANNOT, Entry
 from tito_audit.fuzzing.report import FuzzReport
-from tito_audit.fuzzing.vocabulary import CANNOT, Entry
 from tito_audit.printable import WIDTH, counted, inert, piece
 from tito_audit.rendering.layout import Column, joined, table, wrapped
 from tito_audit.rendering.style import PLAIN, Role, Style

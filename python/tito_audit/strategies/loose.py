@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tito_audit.candidates.vocabulary import Vocabulary
     from tito_audit.strategies.judge import Judge
-    from tito_audit.strategies.vocabulary import Vocabulary
 
 _MOST = 300
 _ROWS, _LONGEST = 60, 32

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from hypothesis.strategies import DrawFn, SearchStrategy
 
-    from tito_audit.strategies.vocabulary import Vocabulary
+    from tito_audit.candidates.vocabulary import Vocabulary
     from tito_audit.tokenizer import Tokenizer
 
 _STATES = 100_000

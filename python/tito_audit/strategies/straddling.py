@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tito_audit.strategies.candidates import Window
 from tito_audit.strategies.windows import BROKEN
 
 if TYPE_CHECKING:
+    from tito_audit.candidates.vocabulary import Window
     from tito_audit.strategies.windows import Material
 
 _LONGEST = 3

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import random
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tito_audit.candidates.kinds import NARROW, WIDE, Kinds
+from tito_audit.candidates.spellings import Spellings
+from tito_audit.candidates.vocabulary import Vocabulary, Window
 from tito_audit.lazy import lazy
 from tito_audit.strategies.arguments import NAMES
-from tito_audit.strategies.candidates import NARROW, WIDE, Window, beside, candidates
 from tito_audit.strategies.judge import NONE, Judge, Verdicts
 from tito_audit.strategies.loose import loose_tokens
-from tito_audit.strategies.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,12 +45,12 @@ class Windows:
         """Judge the candidates, alone and with a loose token on either side."""
         drifting = np.flatnonzero(judge.rows(every).drifting)
         bare, side = [every[at] for at in drifting], tuple(loose[:1])
-        alone, before = judge.rows(bare), judge.rows(beside(bare, before=side))
-        after = judge.rows(beside(bare, after=side))
+        alone, before = judge.rows(bare), judge.rows(_beside(bare, before=side))
+        after = judge.rows(_beside(bare, after=side))
         kept = np.flatnonzero(_usable(alone))
         # What a token in front makes of a window is a window of its own, with that token.
         moved = np.flatnonzero(_usable(before) & (before.cause != alone.cause))
-        longer = beside([bare[at] for at in moved], before=side)
+        longer = _beside([bare[at] for at in moved], before=side)
         ids = [*(bare[at] for at in kept), *longer]
         order = _smallest(ids, np.concatenate([alone.cause[kept], before.cause[moved]]).tolist(), vocabulary)
 
@@ -60,7 +63,7 @@ class Windows:
         self.spans = column(alone.spans, before.spans[moved])
         # With no loose token there is nothing that could stand beside a window.
         is_with = np.full(len(moved), bool(side))
-        both = _same(_some(before, moved), judge.rows(beside(longer, after=side)))
+        both = _same(_some(before, moved), judge.rows(_beside(longer, after=side)))
         self.bears_before = column(_same(alone, before) & bool(side), is_with)
         self.bears_after = column(_same(alone, after) & bool(side), both & is_with)
 
@@ -76,8 +79,7 @@ class Material:
         """Read the vocabulary; nothing is judged yet."""
         self.vocabulary = Vocabulary(tokenizer)
         self.judge = Judge(tokenizer)
-        self._extent = WIDE if tokenizer.engine == "fast" else NARROW
-        self._encode = tokenizer.encode
+        self._tokenizer = tokenizer
 
     @lazy
     def loose(self) -> list[int]:
@@ -87,7 +89,7 @@ class Material:
     @lazy
     def windows(self) -> Windows:
         """All bad windows that were found."""
-        return Windows(candidates(self._encode, self.vocabulary, self._extent), self.vocabulary, self.judge, self.loose)
+        return Windows(_candidates(self._tokenizer, self.vocabulary), self.vocabulary, self.judge, self.loose)
 
     @lazy
     def short_windows(self) -> list[Window]:
@@ -115,6 +117,18 @@ class Material:
 def material(tokenizer: Tokenizer) -> Material:
     """Give what is known of a tokenizer, found once; that of the last few is kept."""
     return Material(tokenizer)
+
+
+def _candidates(tokenizer: Tokenizer, vocabulary: Vocabulary) -> list[Window]:
+    """Windows without doubles, the same in every process."""
+    seeded = random.Random(0)  # noqa: S311 - no secret: the same windows in every process
+    kinds = Kinds(Spellings(vocabulary, tokenizer.encode, seeded), WIDE if tokenizer.engine == "fast" else NARROW)
+    return list(dict.fromkeys(chain(kinds.single(), *kinds.several())))
+
+
+def _beside(windows: list[Window], *, before: Window = (), after: Window = ()) -> list[Window]:
+    """Each window with tokens around it."""
+    return [(*before, *window, *after) for window in windows]
 
 
 def _smallest(ids: list[Window], cause: list[int], vocabulary: Vocabulary) -> list[int]:

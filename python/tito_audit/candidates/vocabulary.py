@@ -1,0 +1,118 @@
+"""The tokens of a tokenizer as material: in order of size, by their bytes, and what added ones among them look like."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING
+
+from tito_audit.lazy import lazy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tito_audit.tokenizer import Tokenizer
+
+Window = tuple[int, ...]
+"""A few neighbouring tokens."""
+_GAP = 300
+"""How far behind the last id one more is looked for where nothing says which there are: files leave gaps."""
+_EDGES = ("P", "S")
+"""Categories of Unicode that begin and end what is written as a control token: punctuation and symbols."""
+
+
+class Vocabulary:
+    """Every token with its bytes, the smallest first.
+
+    Attributes:
+        bytes: Bytes of every id that is a token.
+        added: Content of every added token by id.
+        every: All tokens by length in bytes, bytes and id; those without bytes last.
+        ordinary: Those that are not added and have bytes.
+        plain: Those of them that are UTF-8 by themselves.
+        broken: Those that are not.
+    """
+
+    def __init__(self, tok: Tokenizer, ids: Iterable[int] | None = None) -> None:
+        """Read the vocabulary.
+
+        Args:
+            tok: The tokenizer.
+            ids: Every id that may be a token; None: all up to a little behind the last one that the tokenizer tells.
+        """
+        core = tok.core
+        self.added = {token: content for token, content, _ in core.added_tokens}
+        if ids is None:
+            ids = range(max([core.vocab_size, *(token + 1 for token in self.added)]) + _GAP)
+        found = ((token, core.token_bytes(token)) for token in ids)
+        self.bytes: dict[int, bytes] = {token: data for token, data in found if data is not None}
+        by_size = sorted((len(data), data, token) for token, data in self.bytes.items())
+        self.every = [token for size, _, token in by_size if size] + [token for size, _, token in by_size if not size]
+        self.ordinary, self.plain, self.broken = list[int](), list[int](), list[int]()
+        self._named: dict[bytes, list[int]] = {}
+        for size, data, token in by_size:
+            if size and token not in self.added:
+                self.ordinary.append(token)
+                (self.plain if is_text(data) else self.broken).append(token)
+                self._named.setdefault(data, []).append(token)
+
+    def size(self, window: Window) -> tuple[int, int, bytes, Window]:
+        """What windows are ordered by: their tokens, the length of their bytes, the bytes, the ids."""
+        data = b"".join(self.bytes[token] for token in window)
+        return len(window), len(data), data, window
+
+    def text(self, token: int) -> str:
+        """The text of a plain token."""
+        return self.bytes[token].decode()
+
+    def named(self, data: bytes) -> list[int]:
+        """Ordinary tokens that stand for these bytes, by id."""
+        return self._named.get(data, [])
+
+    def all_named(self, data: bytes) -> list[int]:
+        """Tokens that stand for these bytes, added ones among them."""
+        return self._named.get(data, []) + self._added_named.get(data, [])
+
+    def cuts(self, data: bytes) -> list[tuple[int, int]]:
+        """All ways to spell bytes with two ordinary tokens, one for each place to cut."""
+        named = self._named
+        halves = ((named.get(data[:at]), named.get(data[at:])) for at in range(1, len(data)))
+        return [(left[0], right[0]) for left, right in halves if left and right]
+
+    @lazy
+    def _added_named(self) -> dict[bytes, list[int]]:
+        found: dict[bytes, list[int]] = {}
+        for token in sorted(self.added):
+            found.setdefault(self.bytes.get(token, b""), []).append(token)
+        return found
+
+    @lazy
+    def sizes(self) -> list[int]:
+        """All lengths in bytes that tokens have, the shortest first."""
+        return sorted({len(data) for data in self.bytes.values() if data})
+
+
+def is_text(data: bytes) -> bool:
+    """Whether bytes are UTF-8."""
+    if data.isascii():
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def is_ordinary(content: str) -> bool:
+    """Whether the content of an added token is ordinary text, and not marked as control.
+
+    Marked is what begins and ends with punctuation or symbols around a letter or digit (``<s>``, ``[PAD]``,
+    ``<|im_end|>``); everything else is text that anybody writes: words, white space, operators.
+
+    Example:
+        >>> is_ordinary("hello"), is_ordinary("->"), is_ordinary("<|im_end|>")
+        (True, True, False)
+    """
+    if not content:
+        return False
+    is_edged = all(unicodedata.category(content[at])[0] in _EDGES for at in (0, -1))
+    return not (is_edged and any(character.isalnum() for character in content))
