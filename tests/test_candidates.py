@@ -17,7 +17,7 @@ from drawing import kind
 from tiny import bpe, load, refusing
 from tito_audit.candidates.kinds import NARROW, WIDE, Extent, Kinds
 from tito_audit.candidates.spellings import Spellings
-from tito_audit.candidates.vocabulary import Vocabulary, Window, is_ordinary
+from tito_audit.candidates.vocabulary import Vocabulary, Window, is_ordinary, is_text
 from tito_audit.tokenizer import Tokenizer
 from zoo import KINDS
 
@@ -52,6 +52,17 @@ def windows(name: str, extent: Extent, seed: int = 0) -> dict[str, list[Window]]
 
 def data_of(known: Vocabulary, window: Window) -> bytes:
     return b"".join(known.bytes[token] for token in window)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_tokens_are_in_order_of_size(name: str) -> None:
+    known = vocabulary(name)
+    sizes = sorted((not data, len(data), data, token) for token, data in known.bytes.items())
+    assert known.every == [token for *_, token in sizes]
+    assert known.ordinary == [token for token in known.every if known.bytes[token] and token not in known.added]
+    assert sorted(known.plain + known.broken) == sorted(known.ordinary)
+    assert not any(is_text(known.bytes[token]) for token in known.broken)
+    assert all(known.named(known.bytes[token]).count(token) == 1 for token in known.ordinary)
 
 
 @pytest.mark.parametrize("name", KINDS)

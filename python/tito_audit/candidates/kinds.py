@@ -66,16 +66,16 @@ class Kinds:
     def several(self) -> tuple[Iterator[Window], ...]:
         """Windows of several tokens, kind by kind."""
         return (
+            self.cut(),
+            self.joined(),
             self.pairs(),
+            self.triples(),
             self.beside_short(),
+            self.broken(),
+            self.atoms(),
             self.spelled(),
             self.beside_added(),
-            self.atoms(),
             self.marked(),
-            self.triples(),
-            self.broken(),
-            self.joined(),
-            self.cut(),
         )
 
     def single(self) -> Iterator[Window]:

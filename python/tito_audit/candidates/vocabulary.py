@@ -45,12 +45,15 @@ class Vocabulary:
             ids = range(max([core.vocab_size, *(token + 1 for token in self.added)]) + _GAP)
         found = ((token, core.token_bytes(token)) for token in ids)
         self.bytes: dict[int, bytes] = {token: data for token, data in found if data is not None}
-        by_size = sorted((len(data), data, token) for token, data in self.bytes.items())
-        self.every = [token for size, _, token in by_size if size] + [token for size, _, token in by_size if not size]
+        # Sorting keeps the order of equal ones, and by one key at a time is the fastest.
+        by_size = sorted(sorted(self.bytes), key=self.bytes.__getitem__)
+        by_size.sort(key=lambda token: len(self.bytes[token]))
+        self.every = [token for token in by_size if self.bytes[token]]
+        self.every += by_size[: len(by_size) - len(self.every)]
         self.ordinary, self.plain, self.broken = list[int](), list[int](), list[int]()
         self._named: dict[bytes, list[int]] = {}
-        for size, data, token in by_size:
-            if size and token not in self.added:
+        for token in by_size:
+            if (data := self.bytes[token]) and token not in self.added:
                 self.ordinary.append(token)
                 (self.plain if is_text(data) else self.broken).append(token)
                 self._named.setdefault(data, []).append(token)
