@@ -3,8 +3,9 @@
 import json
 import os
 from collections import Counter
-from itertools import pairwise
+from itertools import pairwise, product
 
+import numpy as np
 import pytest
 from hypothesis import find, given, seed, settings
 from hypothesis import strategies as st
@@ -25,7 +26,7 @@ RUNS = int(os.environ.get("TITO_SHRINK_RUNS", "12"))
 
 
 def possible(name: str) -> dict[str, list[int]]:
-    return strategies.causes(kind(name).loaded)
+    return strategies.causes(kind(name).loaded, rare=True)
 
 
 @EVERY
@@ -111,9 +112,24 @@ def test_token_ids_are_all_ids_of_the_vocabulary(name: str) -> None:
     assert all(3 <= len(ids) <= 9 and set(ids) <= known for ids in rows)
 
 
+@SOME
+def test_causes_are_those_of_short_tokens_and_rare_ones_besides(name: str) -> None:
+    tokenizer = kind(name).loaded
+    listed, every = strategies.causes(tokenizer), possible(name)
+    by_size = material(tokenizer).vocabulary.every
+    rows = [list(pair) for pair in product(by_size[:150], repeat=2)]
+    batch = tito.check_batch(rows, tokenizer)
+    shown = {span.cause for row in np.flatnonzero(batch.drifted).tolist() for span in batch[row].spans}
+    assert shown <= set(listed) <= set(every)
+    for ids in listed.values():
+        assert len(ids) <= 2 or (len(ids) <= 3 and set(ids) <= set(by_size[:150]))
+    for cause, ids in every.items():
+        assert tito.check(ids, tokenizer).cause == cause
+
+
 def test_causes_are_about_equally_frequent() -> None:
     tokenizer = kind("bytelevel_gpt2").loaded
-    wanted = set(strategies.causes(tokenizer)) - {"invalid-utf8", "control-spacing"}
+    wanted = set(strategies.causes(tokenizer, rare=True)) - {"invalid-utf8", "control-spacing"}
     rows = drawn(strategies.non_canonical(tokenizer), 200)
     batch = tito.check_batch(rows, tokenizer)
     found = Counter(batch[at].cause for at in range(len(rows)))
@@ -226,7 +242,7 @@ def test_what_is_no_loaded_tokenizer_is_said_when_drawn(make: object) -> None:
 
 def test_a_tokenizer_without_merges_shows_broken_bytes_only() -> None:
     tokenizer = byte_level()
-    assert set(strategies.causes(tokenizer)) == {"invalid-utf8"}
+    assert set(strategies.causes(tokenizer, rare=True)) == {"invalid-utf8"}
     with pytest.raises(InvalidArgument, match="no row"):
         strategies.non_canonical(tokenizer).validate()
     rows = drawn(strategies.non_canonical(tokenizer, cause="TITO201", min_size=5, max_size=5))
@@ -245,7 +261,7 @@ def test_rows_that_never_come_back_have_few_tokens() -> None:
 
 def test_a_tokenizer_that_always_comes_back_has_nothing_to_show() -> None:
     tokenizer = load(["a", "b"])
-    assert strategies.causes(tokenizer) == {}
+    assert strategies.causes(tokenizer, rare=True) == {}
     with pytest.raises(InvalidArgument, match="it shows no cause at all"):
         strategies.non_canonical(tokenizer, cause="merge").validate()
 

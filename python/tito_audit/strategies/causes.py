@@ -11,6 +11,7 @@ from tito_audit.strategies.arguments import NAMES, checked_tokenizer
 from tito_audit.strategies.windows import material
 
 if TYPE_CHECKING:
+    from tito_audit.candidates.vocabulary import Window
     from tito_audit.tokenizer import Tokenizer
 
 WHY = {
@@ -34,7 +35,11 @@ WHY = {
 """Why a tokenizer cannot show a cause, by its name."""
 
 
-def causes(tokenizer: Tokenizer) -> dict[str, list[int]]:
+_PAIRS, _TRIPLES = 2_000, 150
+"""How many of the shortest tokens are short: any two of so many, any three of so many."""
+
+
+def causes(tokenizer: Tokenizer, *, rare: bool = False) -> dict[str, list[int]]:
     """List the causes of drift that a tokenizer can show.
 
     A cause is listed if a few neighbouring tokens were found that drift for it alone. They are looked for once per
@@ -43,6 +48,9 @@ def causes(tokenizer: Tokenizer) -> dict[str, list[int]]:
 
     Args:
         tokenizer: What `tito_audit.load_tokenizer` returns.
+        rare: By default those causes are listed that a few short tokens show, two of the 2,000 shortest or three of the
+            150 shortest: what any rollout may run into. True adds those that take certain tokens, such as the text of a
+            control token spelled in pieces. `non_canonical` draws either.
 
     Returns:
         Name of each cause in order of precedence, to the smallest ids that were found to show it.
@@ -59,11 +67,17 @@ def causes(tokenizer: Tokenizer) -> dict[str, list[int]]:
         >>> strategies.causes(tito.load_tokenizer(bpe))
         {'merge': [0, 0]}
     """
-    windows = material(checked_tokenizer(tokenizer)).windows
+    known = material(checked_tokenizer(tokenizer))
+    short, shortest = (frozenset(known.vocabulary.every[:count]) for count in (_PAIRS, _TRIPLES))
     smallest: dict[int, list[int]] = {}
-    for ids, cause in zip(windows.ids, windows.cause.tolist(), strict=True):
-        smallest.setdefault(cause, list(ids))
+    for ids, cause in zip(known.windows.ids, known.windows.cause.tolist(), strict=True):
+        if cause not in smallest and (rare or _are_among(ids, short, shortest)):
+            smallest[cause] = list(ids)
     return {NAMES[cause]: smallest[cause] for cause in sorted(smallest)}
+
+
+def _are_among(ids: Window, short: frozenset[int], shortest: frozenset[int]) -> bool:
+    return (len(ids) <= 2 and short.issuperset(ids)) or (len(ids) <= 3 and shortest.issuperset(ids))
 
 
 def checked_possible(tokenizer: Tokenizer, cause: str) -> int:
@@ -72,7 +86,7 @@ def checked_possible(tokenizer: Tokenizer, cause: str) -> int:
     Raises:
         InvalidArgument: It cannot.
     """
-    possible = causes(tokenizer)
+    possible = causes(tokenizer, rare=True)
     if cause not in possible:
         raise InvalidArgument(
             f"cause={cause!r}: {inert(tokenizer.source)} was not found to show it: {WHY[cause]}; "

@@ -108,7 +108,7 @@ def non_canonical(
         silent: True for rows that encode to as many tokens, so that no check of lengths notices; False for rows that do
             not; None for both.
         cause: Name or code of the row's cause, `tito_audit.Check.cause`: the first of its spans' causes in order of
-            precedence. `causes` lists what is possible. None for any.
+            precedence. `causes`, with ``rare=True``, lists what is possible. None for any.
 
     Raises:
         InvalidArgument: When drawn from: an argument is wrong, or the tokenizer cannot show what is asked for; the
