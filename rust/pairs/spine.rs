@@ -39,6 +39,13 @@
 //! In a study of this design: the general check on both logs, step by step, takes ten times as long; all symbols of an edge
 //! and a bitmap as a filter three times; misses put aside and asked later with the table prefetched as long; tokens that no
 //! merge can cross, marked as such, are one pair in two hundred.
+//!
+//! Measured here, where a core's share of the third-level cache is some 4 MB: the pairs that the memory of pairs does not hold,
+//! two of a hundred tokens of source code, take two fifths of all time, about 100 ns each, for the lines of both edges and of
+//! the filter come from main memory. None of these gained more than the noise, each moves the wait elsewhere: bits of the
+//! partners of all symbols of an edge, looked at before the search (seven of ten pairs are told by them); the same per entry,
+//! with which an edge fills a line of 64 bytes and most looks at the filter are spared; edges aligned to 32 bytes; all pairs
+//! of a row asked one behind the other, with their edges touched first or not, or in three steps, 32 at a time.
 
 use super::edge::{Edges, Life, Side, earliest, last, symbol};
 use super::merges::Merges;
