@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tito_audit as tito
+from damage import damaged, told_plainly
 from tiny import straddler
 from tito_audit.auditing.baseline import Baseline, Rewrite, rewrites_of
 from tito_audit.errors import ReportError
@@ -65,13 +66,23 @@ def test_a_very_long_rewrite_is_hashed() -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("{", "a damaged baseline"),
-        ("[]", "no baseline of this version"),
-        (json.dumps({"format": "tito_audit/baseline", "format_version": 2}), "no baseline of this version"),
+        ("{", "no JSON"),
+        ("[]", "no baseline of an audit; write one with"),
+        (
+            json.dumps({"format": "tito_audit/baseline", "format_version": 2}),
+            "a baseline of format 2, this version reads format 1; update tito_audit, or write one with",
+        ),
         (json.dumps({"format": "tito_audit/baseline", "format_version": 1}), "a damaged baseline"),
         (
-            json.dumps({"format": "tito_audit/baseline", "format_version": 1, "rewrites": [["a", [0.5], []]]}),
-            "a damaged baseline",
+            json.dumps(
+                {
+                    "format": "tito_audit/baseline",
+                    "format_version": 1,
+                    "tokenizer_sha256": "",
+                    "rewrites": [["a", [0.5], []]],
+                }
+            ),
+            r"a damaged baseline \(.*`\$.rewrites\[0\]\[1\]",
         ),
         (
             json.dumps(
@@ -88,6 +99,24 @@ def test_what_is_no_baseline_is_refused_by_name(tmp_path: Path, content: str, wo
         Baseline.load(path, TOK.sha256)
     assert "b.json" in str(refusal.value)
     assert "\x1b" not in str(refusal.value)
+
+
+@given(st.data())
+def test_a_damaged_baseline_is_refused_or_as_good_as_any(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    path = tmp_path_factory.mktemp("b") / "b.json"
+    Baseline(TOK.sha256, [Rewrite("TITO101", (1, 1), (2,)), Rewrite("TITO101", "100 ids 00", (2,))]).save(path)
+    text = data.draw(damaged(json.loads(path.read_bytes())))
+    path.write_text(text, encoding="utf-8")
+    try:
+        read = Baseline.load(path, TOK.sha256)
+    except ReportError as refusal:
+        told_plainly(str(refusal), "b.json")
+        return
+    read.save(path)
+    assert Baseline.load(path, TOK.sha256).rewrites == read.rewrites
+    read.holds(tito.check_batch([[1, 1]], TOK))
 
 
 def test_a_missing_file_is_refused_by_name(tmp_path: Path) -> None:

@@ -5,14 +5,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tito_audit as tito
+from damage import damaged, told_plainly
 from faulty import PLANTED, Spec, spec_of, with_added_token, without_merge
 from tito_audit.errors import ReportError
 from tito_audit.fuzzing.baseline import FuzzBaseline
 from tito_audit.fuzzing.regression import HEAD, Loading, news_tests, regression_tests
 from tito_audit.fuzzing.report import FuzzReport, fuzz
 from tito_audit.fuzzing.search import Budget
+from tito_audit.rendering.fuzz_json import fuzz_json
+from tito_audit.rendering.fuzz_text import fuzz_text
 from tito_audit.tokenizer import Tokenizer
 from zoo import KINDS, zoo
 
@@ -140,6 +145,14 @@ def test_an_added_token_of_ordinary_text_is_news(tmp_path: Path) -> None:
         ("[" * 100_000, "no JSON"),
         ("[]", "no baseline of a fuzzed tokenizer"),
         ('{"format": "tito_audit/baseline", "format_version": 1}', "no baseline of a fuzzed tokenizer"),
+        (
+            '{"format": "tito_audit/fuzz-baseline", "format_version": 2}',
+            "a baseline of format 2, this version reads format 1; update tito_audit, or write one with",
+        ),
+        (
+            '{"format": "tito_audit/fuzz-baseline", "format_version": "0"}',
+            "format 0, this version reads format 1; write",
+        ),
         ('{"format": "tito_audit/fuzz-baseline", "format_version": 1}', "damaged"),
         ('{"format": "tito_audit/fuzz-baseline", "format_version": 1, "causes": [], "tokenizer": {}}', "damaged"),
     ],
@@ -148,6 +161,59 @@ def test_what_is_no_baseline_is_refused(text: str, words: str, tmp_path: Path) -
     path = tmp_path / "b.json"
     path.write_text(text)
     with pytest.raises(ReportError, match=words):
+        FuzzBaseline.load(path)
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[FuzzReport, Any]:
+    """A search, and the baseline of a tokenizer that differs, so that all that is compared is also told."""
+    spec = spec_of("bytelevel_added")
+    path = tmp_path_factory.mktemp("sound") / "b.json"
+    FuzzBaseline.of(fuzzed(spec, Budget(200))).save(path)
+    for fault in ("merge", "added", "normalizer"):
+        PLANTED[fault](spec)
+    return fuzzed(spec, Budget(200)), json.loads(path.read_bytes())
+
+
+@given(st.data())
+def test_a_damaged_baseline_is_refused_or_as_good_as_any(
+    sound: tuple[FuzzReport, Any], tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    report, stored = sound
+    path = tmp_path_factory.mktemp("b") / "b.json"
+    path.write_text(data.draw(damaged(stored)), encoding="utf-8")
+    try:
+        baseline = FuzzBaseline.load(path)
+    except ReportError as refusal:
+        told_plainly(str(refusal), "b.json")
+        return
+    news = baseline.news(report)
+    tests = news_tests(news, baseline, report, Loading("tokenizer.json", {}))
+    compile("\n\n".join(tests), "tests", "exec")
+    shown = fuzz_text(report, news=news, tests=tests, most_entries=None)
+    assert all(line.isprintable() for line in shown.splitlines())
+    assert json.loads(fuzz_json(report, news=news, tests=tests))
+    baseline.save(path)
+    assert FuzzBaseline.load(path).news(report) == news
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("vocabulary", [float("inf"), ""], r"Expected `int`, got `float` - at `\$.tokenizer.vocabulary\[0\]`"),
+        ("vocabulary", [3, "zz"], r"at `\$.tokenizer.vocabulary\[1\]`"),
+        ("settings", {"model.type": float("nan")}, r"at `\$.tokenizer.settings"),
+        ("fingerprint", [], r"Expected `object`, got `array` - at `\$.tokenizer.fingerprint`"),
+        ("fingerprint", {"x(): pass": ""}, r"\$.tokenizer.fingerprint"),
+    ],
+)
+def test_the_field_that_is_damaged_is_named(
+    sound: tuple[FuzzReport, Any], tmp_path: Path, field: str, value: object, words: str
+) -> None:
+    stored = sound[1] | {"tokenizer": sound[1]["tokenizer"] | {field: value}}
+    path = tmp_path / "b.json"
+    path.write_text(json.dumps(stored))
+    with pytest.raises(ReportError, match=rf"b\.json: a damaged baseline \(.*{words}"):
         FuzzBaseline.load(path)
 
 

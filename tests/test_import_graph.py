@@ -23,7 +23,8 @@ MODULES = {_name(path): path for path in PACKAGE.rglob("*.py")}
 # Layers from the bottom up: a module imports from its own layer and those below it. A name with a dot and a star stands
 # for all modules of a package that are not named elsewhere.
 LAYERS = (
-    {"errors", "lazy", "printable", "uninterrupted", "whole_file", "rules", "rules.*", "_core", "forking", "appending"},
+    {"errors", "lazy", "printable", "uninterrupted", "whole_file", "rules", "rules.*", "_core", "forking", "appending"}
+    | {"stored_json"},
     {"ragged", "records", "native", "schema", "tokenizer", "loading", "loading.*", "asked", "recheck"}
     | {"digests", "policies", "rotation", "segments"},
     {"rendering", "rendering.style", "rendering.layout", "rendering.paint"},
@@ -41,7 +42,14 @@ LAYERS = (
     {"auditing", "auditing.counts", "auditing.batch_counts", "auditing.groups", "auditing.row_findings"}
     | {"auditing.seen_ids", "auditing.selection", "auditing.sampling", "auditing.outcomes", "auditing.kept"}
     | {"auditing.one_row", "bar"},
-    {"report", "auditing.baseline", "auditing.clean_copy", "auditing.placing", "auditing.rows_out"}
+    {
+        "report",
+        "auditing.baseline",
+        "auditing.baseline_shape",
+        "auditing.clean_copy",
+        "auditing.placing",
+        "auditing.rows_out",
+    }
     | {"auditing.tally"},
     {"judging"},
     {"step"},
@@ -51,6 +59,7 @@ LAYERS = (
     {"candidates.spellings"},
     {"candidates.kinds"},
     {"fuzzing", "fuzzing.sketch", "fuzzing.judging"},
+    {"fuzzing.baseline_shape"},
     {"fuzzing.profile"},
     {"fuzzing.entries", "fuzzing.changes", "fuzzing.pretokens", "fuzzing.stored"},
     {"fuzzing.windows", "fuzzing.search"},

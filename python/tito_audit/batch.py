@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tito_audit.lazy import lazy
+from tito_audit.printable import counted
 from tito_audit.ragged import row_index
 from tito_audit.results import Check, RowContext
 
@@ -187,4 +188,5 @@ class Batch:
 
     def __repr__(self) -> str:
         """Count rows, tokens and drift."""
-        return f"<Batch {len(self):,} rows, {len(self.ids):,} tokens, {int(self.drifted.sum()):,} drifted>"
+        sizes = f"{counted(len(self), 'row')}, {counted(len(self.ids), 'token')}"
+        return f"<Batch {sizes}, {int(self.drifted.sum()):,} drifted>"

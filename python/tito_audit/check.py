@@ -390,7 +390,11 @@ def _per_row(joins: object, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     count = len(lengths)
     numbers, overflow = to_ids(joins, column="joins")
     if len(numbers) != count:
-        raise RecordError(f"joins has {len(numbers)} entries, there are {count} rows", code="TITO002", column="joins")
+        raise RecordError(
+            f"joins has {counted(len(numbers), 'entry')} for {counted(count, 'row')}",
+            code="TITO002",
+            column="joins",
+        )
     numbers = numbers.astype(np.int64)
     outside = (numbers < -1) | (numbers > lengths)
     outside[list(overflow)] = True

@@ -164,14 +164,16 @@ def _unknown_ids(check: Check) -> Iterator[Finding]:
 
 def _unknown_message(positions: tuple[int, ...], values: tuple[int, ...], padded: tuple[int, ...], check: Check) -> str:
     pairs = [f"{shown(value)} at {place}" for value, place in zip(values[:_MOST], positions[:_MOST], strict=True)]
-    message = f"outside the vocabulary of {check.tok.vocab_size:,} ids: {_few(pairs, len(positions), ', ')}"
+    message = f"outside the vocabulary of {counted(check.tok.vocab_size, 'id')}: {_few(pairs, len(positions), ', ')}"
     size = check.context.model_vocab_size
     if size is None:
         return message
     if size < check.tok.vocab_size:
-        return f"{message} (the embedding of {size:,} rows is smaller than the vocabulary: is the size right?)"
+        return f"{message} (the embedding of {counted(size, 'row')} is smaller than the vocabulary: is the size right?)"
     beyond = len(positions) - len(padded)
-    return f"{message} ({len(padded)} in the padded range of the embedding of {size:,} rows, {beyond} beyond it)"
+    return (
+        f"{message} ({len(padded)} in the padded range of the embedding of {counted(size, 'row')}, {beyond} beyond it)"
+    )
 
 
 def _span(check: Check, span: Span) -> Finding:
@@ -244,9 +246,10 @@ def _pipeline(check: Check) -> Iterator[Finding]:
         return
     lost = len(pipeline.lost_positions)
     dropped = f"{counted(lost, 'id')} dropped, " if lost else ""
+    become = f"{counted(len(check.token_ids), 'id')} become{'s' * (len(check.token_ids) == 1)}"
     yield Finding(
         code=_PIPELINE_CODES[pipeline.cause],
-        message=f"the pipeline's decode does not come back: {dropped}{counted(len(check.token_ids), 'id')} become "
+        message=f"the pipeline's decode does not come back: {dropped}{become} "
         f"{len(pipeline.reencoded_ids)}, first at token {pipeline.first_diff}",
         cause=pipeline.cause,
         token_start=pipeline.first_diff,

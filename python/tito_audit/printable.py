@@ -67,8 +67,13 @@ def inert(text: str) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Write a number with its noun: ``1 id``, ``1,204 ids``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    """Write a number with its noun: ``1 id``, ``1,204 ids``, ``2 entries``."""
+    return f"{number:,} {noun if number == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """Write a noun for several of what it names: ``ids``, ``entries``, ``vocabulary entries``."""
+    return f"{noun.removesuffix('y')}ies" if noun.endswith("ry") else f"{noun}s"
 
 
 def cells(text: str) -> int:

@@ -152,7 +152,7 @@ class ProvenanceBatch:
 
     def __repr__(self) -> str:
         """Count rows and bytes."""
-        return f"<ProvenanceBatch {len(self):,} rows, {len(self.text_bytes):,} bytes>"
+        return f"<ProvenanceBatch {counted(len(self), 'row')}, {counted(len(self.text_bytes), 'byte')}>"
 
 
 def provenance(token_ids: object, tok: Tokenizer, *, mask: object = None, owners: object = None) -> Provenance:

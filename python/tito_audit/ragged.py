@@ -103,7 +103,9 @@ def aligned(
     rows = listed_rows(obj, column)
     if len(rows) != len(offsets) - 1:
         raise RecordError(
-            f"{column} has {len(rows)} rows, the ids have {len(offsets) - 1}", code="TITO002", column=column
+            f"{column} has {counted(len(rows), 'row')}, the ids have {len(offsets) - 1:,}",
+            code="TITO002",
+            column=column,
         )
     lengths = np.diff(offsets)
     return _joined(_each_row(rows, lambda row, i: convert(row, int(lengths[i]))), np.uint8)

@@ -15,7 +15,7 @@ from tito_audit.buffer import RolloutBuffer
 from tito_audit.errors import RecordError
 from tito_audit.forking import ForkLock
 from tito_audit.native import RolloutRecord, rollout_record
-from tito_audit.printable import inert
+from tito_audit.printable import counted, inert
 from tito_audit.records import as_array, at_least_one, shown, viewable
 from tito_audit.segments import finish, next_sealed, to_parquet
 from tito_audit.tokenizer import engine_of
@@ -171,7 +171,7 @@ class Recorder:
 
     def __repr__(self) -> str:
         """Name the file and count the rows."""
-        return f"<Recorder {inert(str(self.path))}: {self._rows:,} rows>"
+        return f"<Recorder {inert(str(self.path))}: {counted(self._rows, 'row')}>"
 
     def _line(self, fields: dict[str, Any]) -> bytes:
         import msgspec  # noqa: PLC0415 - beside its use

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tito_audit import _core
 from tito_audit.errors import RecordError
-from tito_audit.printable import inert
+from tito_audit.printable import counted, inert
 
 Ids: TypeAlias = NDArray[np.int64] | NDArray[np.int32] | NDArray[np.uint32]
 """Token ids in a type that the core reads without a copy."""
@@ -236,7 +236,7 @@ def check_length(found: int, expected: int, column: str) -> None:
     """Raise a `RecordError` with both lengths where a per-token array does not fit the ids."""
     if found != expected:
         raise RecordError(
-            f"{column} has {found} entries, the token ids have {expected} (one entry per token is needed; "
+            f"{column} has {counted(found, 'entry')}, the token ids have {expected} (one entry per token is needed; "
             "nothing is cut or padded)",
             code="TITO002",
             column=column,
@@ -418,7 +418,7 @@ def _mask_error(
     else:
         help_ = "weights are finite floats of 0 or more"
     listed = ", ".join(map(str, positions[:_SHOWN_POSITIONS])) + (", ..." if len(positions) > _SHOWN_POSITIONS else "")
-    entries = "1 such entry" if len(positions) == 1 else f"{len(positions)} such entries"
+    entries = counted(len(positions), "such entry")
     return RecordError(
         f"{column}: {shown(first)} is neither 0/1, bool nor a weight ({entries}, at position {listed}); {help_}",
         code="TITO016",

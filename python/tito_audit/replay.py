@@ -149,7 +149,9 @@ def _row(columns: Mapping[str, object]) -> dict[str, NDArray[Any]]:
             )
         if len(column) != len(row["input_ids"]):
             raise RecordError(
-                f"{name} has {len(column)} entries, input_ids has {len(row['input_ids'])}", code="TITO002", column=name
+                f"{name} has {counted(len(column), 'entry')}, input_ids has {len(row['input_ids']):,}",
+                code="TITO002",
+                column=name,
             )
     if "owners" not in row:
         answered = np.maximum.accumulate(row["response_mask"])

@@ -18,11 +18,13 @@ from tito_audit.errors import ReportError
 from tito_audit.printable import counted, inert
 from tito_audit.records import shown
 from tito_audit.rules import RULES, rule
+from tito_audit.stored_json import Kind, decoded, read_stored, shaped
 from tito_audit.tokenizer import Tokenizer
 from tito_audit.whole_file import write_whole
 
-FORMAT = "tito_audit/report"
-FORMAT_VERSION = 1
+KIND = Kind(
+    "tito_audit/report", 1, "report", " of tito-audit", "write one with: tito-audit check ... --output-format json"
+)
 
 MOST_WORST = 5
 """Rows that `Report.worst` names."""
@@ -247,8 +249,8 @@ class Report:
             {"turn": turn, **asdict(count)} for turn, count in sorted(self.statistics.by_turn.items())
         ]
         return {
-            "format": FORMAT,
-            "format_version": FORMAT_VERSION,
+            "format": KIND.format,
+            "format_version": KIND.version,
             "version": _core.__version__,
             "tokenizers_version": _core.TOKENIZERS_VERSION,
             "success": self.passes(bar),
@@ -286,27 +288,13 @@ class Report:
         Raises:
             ReportError: It is no report, or one of a later format.
         """
-        try:
-            data = json.loads(text, parse_constant=_no_number)
-        except (ValueError, RecursionError) as error:
-            raise ReportError(f"{inert(source)}: no JSON ({inert(str(error))})") from error
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise ReportError(
-                f"{inert(source)}: no report of tito-audit; write one with: tito-audit check ... --output-format json"
-            )
-        if data.get("format_version") != FORMAT_VERSION:
-            raise ReportError(
-                f"{inert(source)}: a report of format {inert(str(data.get('format_version')))}, this version reads "
-                f"format {FORMAT_VERSION}"
-            )
-        import msgspec  # noqa: PLC0415 - 30 ms that only reading a report needs
+        return cls._of_stored(decoded(text, KIND, source=source), source)
 
-        from tito_audit.schema import ReportDict  # noqa: PLC0415
+    @classmethod
+    def _of_stored(cls, data: dict[str, Any], source: str) -> Report:
+        from tito_audit.schema import ReportDict  # noqa: PLC0415 - it brings msgspec
 
-        try:
-            checked = msgspec.convert(data, ReportDict, strict=True)
-        except (msgspec.ValidationError, UnicodeError) as error:  # the latter where a key is no text
-            raise ReportError(f"{inert(source)}: a damaged report ({inert(str(error))})") from error
+        checked = shaped(data, ReportDict, KIND, source=source)
         codes = {found["code"] for found in checked["findings"]} | checked["statistics"]["by_code"].keys()
         codes |= {code for row in checked["worst"] for code in row["codes"]}
         if codes - RULES.keys():
@@ -358,12 +346,7 @@ class Report:
         Raises:
             ReportError: It cannot be read, or is no report.
         """
-        try:
-            text = Path(path).read_bytes()
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise ReportError(f"{inert(os.fsdecode(path))}: cannot be read ({inert(reason)})") from error
-        return cls.from_json(text, source=os.fsdecode(path))
+        return cls._of_stored(read_stored(path, KIND), os.fsdecode(path))
 
     def __str__(self) -> str:
         """Write the text report."""
@@ -375,8 +358,8 @@ class Report:
         """Count rows, drift and findings."""
         s = self.statistics
         return (
-            f"<Report {s.rows_checked:,} of {s.rows:,} rows checked, {s.drift_rows:,} drift, "
-            f"{self.findings_total:,} findings>"
+            f"<Report {s.rows_checked:,} of {counted(s.rows, 'row')} checked, {s.drift_rows:,} drift, "
+            f"{counted(self.findings_total, 'finding')}>"
         )
 
     def _notes(self) -> Iterator[str]:
@@ -433,10 +416,6 @@ def _added_notes(notes: Iterable[Note]) -> list[Note]:
 
 def _unchecked_order(unchecked: Unchecked) -> tuple[str, str]:
     return unchecked.source, unchecked.message
-
-
-def _no_number(constant: str) -> float:
-    raise ValueError(f"{constant} is no number of a report")
 
 
 def _named(tokenizer: TokenizerInfo) -> str:

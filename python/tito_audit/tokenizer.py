@@ -11,7 +11,7 @@ from tito_audit import _core
 from tito_audit.errors import TokenizerError, TokenizerWarning
 from tito_audit.lazy import lazy
 from tito_audit.loading.control import ControlIds, of_files
-from tito_audit.printable import inert
+from tito_audit.printable import counted, inert
 from tito_audit.recheck import LEAST, Recheck
 from tito_audit.records import shown, to_ids
 
@@ -259,7 +259,7 @@ class Tokenizer:
 
     def __repr__(self) -> str:
         """Name the source, the model, the size and the engine."""
-        what = f"{inert(self.source)} {self.model} {self.vocab_size:,} ids sha256:{self.sha256[:8]}"
+        what = f"{inert(self.source)} {self.model} {counted(self.vocab_size, 'id')} sha256:{self.sha256[:8]}"
         return f"<Tokenizer {what} {self.engine} engine>"
 
     def __reduce__(self) -> tuple[Any, ...]:

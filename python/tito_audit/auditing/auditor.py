@@ -14,6 +14,7 @@ from tito_audit.auditing.outcomes import Sink
 from tito_audit.auditing.sampling import some_rows
 from tito_audit.auditing.tally import Tally, TallyOptions
 from tito_audit.findings import Finding
+from tito_audit.printable import counted
 from tito_audit.reading.readers import Finished, NoTokenIdsError, RowReader, open_sources, rows_in_order
 from tito_audit.reading.row import Row
 from tito_audit.reading.rows import ReadOptions
@@ -162,10 +163,10 @@ class Auditor:
             if codes:
                 yield Note(f"{what} reported: {', '.join(codes)}", 1, "all sources")
         if self._limit is not None:
-            yield Note(f"only the first {self._limit:,} rows were looked at (limit)", 1, "all sources")
+            yield Note(f"looked at the first {counted(self._limit, 'row')} only (limit)", 1, "all sources")
         if self._sample is not None:
-            drawn = f"{self._sample:,} rows, drawn at random with seed {self._seed}, were audited (sample)"
-            yield Note(f"only {drawn}", 1, "all sources")
+            drawn = f"{counted(self._sample, 'row')} only, drawn at random with seed {self._seed} (sample)"
+            yield Note(f"audited {drawn}", 1, "all sources")
         if self._tally.seen_ids.full:
             yield Note("so many rows have an id that the last ones were not searched for duplicates", 1, "all sources")
 

@@ -20,10 +20,10 @@ from tito_audit import _core
 from tito_audit.batch import Batch
 from tito_audit.errors import ReportError
 from tito_audit.printable import inert
+from tito_audit.stored_json import Kind, read_stored, shaped
 from tito_audit.whole_file import write_whole
 
-FORMAT = "tito_audit/baseline"
-FORMAT_VERSION = 1
+KIND = Kind("tito_audit/baseline", 1, "baseline", " of an audit", "write one with check --write-baseline")
 
 _WRITTEN_OUT = 64
 """Ids of one side up to which a rewrite is written out; a longer one (a row that cannot be taken apart) is hashed."""
@@ -60,33 +60,23 @@ class Baseline:
             sha256: Digest of the tokenizer of the audit.
 
         Raises:
-            ReportError: It cannot be read, is no baseline, or was made with another tokenizer.
+            ReportError: It cannot be read, is no baseline or a damaged one, or was made with another tokenizer; the
+                message names the file and, of a damaged one, the field.
         """
-        name = inert(os.fsdecode(path))
-        try:
-            data = json.loads(Path(path).read_bytes())
-            if not isinstance(data, dict) or (data.get("format"), data.get("format_version")) != (
-                FORMAT,
-                FORMAT_VERSION,
-            ):
-                raise ReportError(f"{name}: no baseline of this version; write one with --write-baseline")
-            rewrites = {
-                Rewrite(str(code), _hashable(sampled), _hashable(reencoded))
-                for code, sampled, reencoded in data["rewrites"]
-            }
-            made_with = data["tokenizer_sha256"]
-        except OSError as error:
-            raise ReportError(f"{name}: cannot be read ({error.strerror or error})") from error
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
-            if isinstance(error, ReportError):
-                raise
-            raise ReportError(f"{name}: a damaged baseline ({inert(repr(error))})") from error
+        found = read_stored(path, KIND)
+        from tito_audit.auditing.baseline_shape import BaselineDict  # noqa: PLC0415 - it brings msgspec
+
+        data, name = shaped(found, BaselineDict, KIND, source=os.fsdecode(path)), inert(os.fsdecode(path))
+        made_with = data["tokenizer_sha256"]
         if made_with != sha256:
             raise ReportError(
-                f"{name}: made with another tokenizer (sha256 {inert(str(made_with))[:8]}, this one has {sha256[:8]}); "
+                f"{name}: made with another tokenizer (sha256 {inert(made_with)[:8]}, this one has {sha256[:8]}); "
                 "write a new one with --write-baseline"
             )
-        return cls(sha256, rewrites)
+        return cls(
+            sha256,
+            (Rewrite(code, _hashable(one), _hashable(other)) for code, one, other in data["rewrites"]),
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the baseline, the same rewrites always as the same bytes.
@@ -95,7 +85,7 @@ class Baseline:
             OSError: It cannot be written.
         """
         lines = ",\n  ".join(json.dumps(each) for each in sorted(self.rewrites, key=repr))
-        head = {"format": FORMAT, "format_version": FORMAT_VERSION, "tokenizer_sha256": self.sha256}
+        head = {"format": KIND.format, "format_version": KIND.version, "tokenizer_sha256": self.sha256}
         write_whole(Path(path), f'{json.dumps(head)[:-1]}, "rewrites": [\n  {lines}\n]}}\n')
 
     def add(self, batch: Batch) -> None:
@@ -132,9 +122,5 @@ def _side(ids: NDArray[np.integer]) -> tuple[int, ...] | str:
     return f"{len(ids)} ids {hashlib.sha256(ids.astype(np.int64).tobytes()).hexdigest()[:32]}"
 
 
-def _hashable(part: object) -> str | tuple[int, ...]:
-    if isinstance(part, str):
-        return part
-    if isinstance(part, list) and all(type(id_) is int for id_ in part):
-        return tuple(part)
-    raise TypeError("a rewrite is a code and two lists of ids")
+def _hashable(side: str | list[int]) -> str | tuple[int, ...]:
+    return side if isinstance(side, str) else tuple(side)

@@ -28,6 +28,7 @@ from tito_audit.command.exit_codes import EXIT_INTERRUPTED, EXIT_OK, EXIT_SIGNAL
 from tito_audit.command.options import read_bar, read_options, split_codes
 from tito_audit.command.signals import Terminated
 from tito_audit.errors import EngineWarning, TitoError
+from tito_audit.printable import counted
 from tito_audit.reading.sources import expand
 from tito_audit.rendering.progress import shown_progress
 from tito_audit.tokenizer import Tokenizer
@@ -147,7 +148,7 @@ def _run_into(
         if sinks and not auditor.rows:
             raise _NothingToWriteError
     if copy is not None:
-        say(f"{copy.kept:,} rows under the bar copied to {targets['write_clean']}, {copy.dropped:,} left out")
+        say(f"{counted(copy.kept, 'row')} under the bar copied to {targets['write_clean']}, {copy.dropped:,} left out")
 
 
 def _run(auditor: Auditor, files: Sequence[str], sinks: Sequence[Sink], *, quiet: bool) -> None:

@@ -14,18 +14,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tito_audit.errors import ReportError
+from tito_audit.fuzzing.baseline_shape import FuzzBaselineDict, ProfileDict
 from tito_audit.fuzzing.changes import Change, changes
 from tito_audit.fuzzing.entries import Entry
 from tito_audit.fuzzing.profile import Added, Profile
 from tito_audit.fuzzing.report import FuzzReport, OrdinaryToken
 from tito_audit.fuzzing.search import Example
 from tito_audit.fuzzing.sketch import Sketch
-from tito_audit.printable import inert
+from tito_audit.stored_json import Kind, read_stored, shaped
 from tito_audit.whole_file import write_whole
 
-FORMAT = "tito_audit/fuzz-baseline"
-FORMAT_VERSION = 1
+KIND = Kind(
+    "tito_audit/fuzz-baseline",
+    1,
+    "baseline",
+    " of a fuzzed tokenizer",
+    "write one with fuzz tokenizer --write-baseline",
+)
 
 EntryKey = tuple[int, bytes, str]
 """What an entry is known by: id, bytes, cause."""
@@ -93,27 +98,16 @@ class FuzzBaseline:
         """Read a baseline.
 
         Raises:
-            ReportError: It cannot be read, or is no baseline of a fuzzed tokenizer.
+            ReportError: It cannot be read, is no baseline of a fuzzed tokenizer, or a damaged one; the message names
+                the file and, of a damaged one, the field.
         """
-        name = inert(os.fsdecode(path))
-        try:
-            data = json.loads(Path(path).read_bytes())
-        except OSError as error:
-            raise ReportError(f"{name}: cannot be read ({error.strerror or error})") from error
-        except (ValueError, RecursionError) as error:
-            raise ReportError(f"{name}: no JSON ({inert(str(error))})") from error
-        known = (data.get("format"), data.get("format_version")) if isinstance(data, dict) else None
-        if known != (FORMAT, FORMAT_VERSION):
-            raise ReportError(f"{name}: no baseline of a fuzzed tokenizer; write one with --write-baseline")
-        try:
-            return cls(
-                _profile(data["tokenizer"]),
-                {str(cause): tuple(map(int, ids)) for cause, ids in data["causes"].items()},
-                frozenset((int(id_), bytes.fromhex(digits), str(cause)) for id_, digits, cause in data["entries"]),
-                frozenset((int(id_), str(content)) for id_, content in data["ordinary"]),
-            )
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise ReportError(f"{name}: a damaged baseline ({inert(repr(error))})") from error
+        data = shaped(read_stored(path, KIND), FuzzBaselineDict, KIND, source=os.fsdecode(path))
+        return cls(
+            _profile(data["tokenizer"]),
+            {cause: tuple(ids) for cause, ids in data["causes"].items()},
+            frozenset((id_, bytes.fromhex(digits), cause) for id_, digits, cause in data["entries"]),
+            frozenset(data["ordinary"]),
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the baseline: one entry a line, and the same content always as the same bytes.
@@ -133,8 +127,8 @@ class FuzzBaseline:
         }
         entries = [[id_, data.hex(), cause] for id_, data, cause in sorted(self.entries)]
         text = {
-            "format": json.dumps(FORMAT),
-            "format_version": json.dumps(FORMAT_VERSION),
+            "format": json.dumps(KIND.format),
+            "format_version": json.dumps(KIND.version),
             "causes": json.dumps({cause: list(ids) for cause, ids in self.causes.items()}),
             "ordinary": _lines(sorted(self.ordinary)),
             "entries": _lines(entries),
@@ -168,15 +162,15 @@ def _key(entry: Entry) -> EntryKey:
     return entry.id, entry.data, entry.cause
 
 
-def _profile(data: Mapping[str, Any]) -> Profile:
+def _profile(data: ProfileDict) -> Profile:
     return Profile(
-        sha256=str(data["sha256"]),
-        fingerprint={str(name): str(value) for name, value in data["fingerprint"].items()},
+        sha256=data["sha256"],
+        fingerprint=dict(data["fingerprint"]),
         settings=dict(data["settings"]),
-        added=tuple(Added(int(id_), str(content), tuple(flags)) for id_, content, flags in data["added"]),
-        merges=Sketch.from_text(int(data["merges"][0]), data["merges"][1]),
-        merge_order=str(data["merge_order"]),
-        vocabulary=Sketch.from_text(int(data["vocabulary"][0]), data["vocabulary"][1]),
+        added=tuple(Added(id_, content, tuple(flags)) for id_, content, flags in data["added"]),
+        merges=Sketch.from_text(*data["merges"]),
+        merge_order=data["merge_order"],
+        vocabulary=Sketch.from_text(*data["vocabulary"]),
     )
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tito_audit.fuzzing.profile import Added, Profile, Setting, entry_of, merge_of
 from tito_audit.fuzzing.sketch import Difference
 from tito_audit.loading.fingerprint import COMPONENTS, differing
-from tito_audit.printable import counted, piece
+from tito_audit.printable import counted, inert, piece
 
 _AROUND = 12
 """Characters of a setting shown on each side of where two differ."""
@@ -90,7 +90,7 @@ def _merges(old: Profile, new: Profile, pieces: Mapping[str, int], possible: Ite
                 "model", f"merge {words}: {_text(left)} + {_text(right)} -> {_text(left + right)}, {made}", ids
             )
     if between.unresolved:
-        yield Change("model", _unresolved("merges", old.merges.count, new.merges.count, between))
+        yield Change("model", _unresolved("merge", old.merges.count, new.merges.count, between))
     elif not between and old.merge_order != new.merge_order:
         yield Change("model", "the merges are the same ones in another order")
 
@@ -101,15 +101,20 @@ def _vocabulary(old: Profile, new: Profile) -> Iterator[Change]:
         for id_, text in map(entry_of, texts):
             yield Change("model", f"vocabulary entry {_text(text)}, id {id_}, {words}", (id_,))
     if between.unresolved:
-        yield Change("model", _unresolved("vocabulary entries", old.vocabulary.count, new.vocabulary.count, between))
+        yield Change("model", _unresolved("vocabulary entry", old.vocabulary.count, new.vocabulary.count, between))
 
 
 def _unresolved(noun: str, before: int, after: int, between: Difference) -> str:
-    least = between.unresolved
-    named = " besides" if between.gone or between.come else ""
-    return (
-        f"at least {least:,} {noun} differ{named}, which cannot be named from what was kept ({before:,} -> {after:,})"
-    )
+    """Tell of members that have no name: that they are gone, or new, where the numbers of all say so."""
+    # Of the members without a name, so many more are gone than new.
+    gone = before - len(between.gone) - (after - len(between.come))
+    number = max(between.unresolved, abs(gone))
+    if abs(gone) == number:
+        what = f"{'is' if number == 1 else 'are'} {'gone' if gone > 0 else 'new'}"
+    else:
+        what = f"{'differs' if number == 1 else 'differ'}{' besides' if between.gone or between.come else ''}"
+    why = "too many to name" if between.too_many else "which cannot be named from what was kept"
+    return f"at least {counted(number, noun)} {what}, {why} ({before:,} -> {after:,})"
 
 
 def _settings(component: str, old: Profile, new: Profile) -> Iterator[Change]:
@@ -118,11 +123,11 @@ def _settings(component: str, old: Profile, new: Profile) -> Iterator[Change]:
     if kinds[0] != kinds[1] and component != "model":
         verb = "added" if kinds[0] == "none" else "removed" if kinds[1] == "none" else "replaced"
         one, other = (_kinds(component, each) for each in (before, after))
-        yield Change(component, f"{component} {verb}: {one} -> {other}")
+        yield Change(component, f"{component} {verb}: {inert(one)} -> {inert(other)}")
         return
     for path in sorted({*before, *after}):
         if before.get(path) != after.get(path):
-            yield Change(component, f"{path}: {_differing(before.get(path), after.get(path))}")
+            yield Change(component, f"{inert(path)}: {_differing(before.get(path), after.get(path))}")
 
 
 def _part(settings: Mapping[str, Setting], component: str) -> dict[str, Setting]:

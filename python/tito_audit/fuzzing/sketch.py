@@ -9,14 +9,17 @@ finds which they are. A wrong answer needs a coincidence of 64 bits.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 _BUCKETS = 1024
 _BITS = 64
 _ALL = (1 << _BITS) - 1
-_MOST = 128
-"""Buckets that differ up to which members are looked for: beyond, the sets are simply other ones."""
+DIGITS = _BUCKETS * _BITS // 4
+"""Hexadecimal digits of the sums, but for an empty set, which has none."""
+MOST = 128
+"""Members, or buckets, that differ up to which members are named: beyond, the sets are simply other ones."""
 
 
 class Difference(NamedTuple):
@@ -25,7 +28,8 @@ class Difference(NamedTuple):
     Attributes:
         gone: Members of the first set alone, sorted.
         come: Members of the second set alone, sorted.
-        unresolved: Buckets whose difference is not among the texts that were looked at, or is too large.
+        unresolved: Members that are not named, at least so many: they are not among the texts that were looked at, or
+            there are too many.
     """
 
     gone: tuple[str, ...]
@@ -35,6 +39,11 @@ class Difference(NamedTuple):
     def __bool__(self) -> bool:
         """Whether there is any."""
         return bool(self.gone or self.come or self.unresolved)
+
+    @property
+    def too_many(self) -> bool:
+        """Whether the sets have so little in common that no member was looked for."""
+        return self.unresolved > MOST
 
 
 class Sketch:
@@ -67,14 +76,8 @@ class Sketch:
 
     @classmethod
     def from_text(cls, count: int, text: str) -> Sketch:
-        """Read what `to_text` wrote.
-
-        Raises:
-            ValueError: It is no such text.
-        """
+        """Read what `to_text` wrote: `DIGITS` hexadecimal digits, or none."""
         digits = _BITS // 4
-        if len(text) not in {0, _BUCKETS * digits}:
-            raise ValueError(f"{len(text)} digits are no sketch")
         return cls(count, [int(text[at : at + digits], 16) for at in range(0, len(text), digits)])
 
     def difference(self, other: Sketch, candidates: Iterable[str] = ()) -> Difference:
@@ -84,13 +87,17 @@ class Sketch:
             other: The other set, whose members are known.
             candidates: Texts that this set may have had, where its members are not known.
         """
+        if self.members is not None and other.members is not None:
+            old, new = Counter(self.members), Counter(other.members)
+            gone, come = (sorted((one - two).elements()) for one, two in ((old, new), (new, old)))
+            number = len(gone) + len(come)
+            return Difference((), (), number) if number > MOST else Difference(tuple(gone), tuple(come), 0)
         ours, theirs = (each.sums or (0,) * _BUCKETS for each in (self, other))
         differing = {at: (ours[at] - theirs[at]) & _ALL for at in range(_BUCKETS) if ours[at] != theirs[at]}
-        if len(differing) > _MOST:
+        if len(differing) > MOST:
             return Difference((), (), len(differing))
-        come = _bucketed(other.members or (), differing)
-        gone = _bucketed(candidates if self.members is None else self.members, differing)
-        found = [_explained(wanted, gone.get(at, {}), come.get(at, {})) for at, wanted in differing.items()]
+        new, old = _bucketed(other.members or (), differing), _bucketed(candidates, differing)
+        found = [_explained(wanted, old.get(at, {}), new.get(at, {})) for at, wanted in differing.items()]
         return Difference(
             gone=tuple(sorted(text for each in found if each for text in each[0])),
             come=tuple(sorted(text for each in found if each for text in each[1])),

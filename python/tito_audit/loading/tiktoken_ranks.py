@@ -18,7 +18,7 @@ from tito_audit.loading.comparison import Converted, refuse_difference, sequence
 from tito_audit.loading.control import ControlIds
 from tito_audit.loading.probes import code_points
 from tito_audit.loading.split_pattern import to_oniguruma
-from tito_audit.printable import inert, piece
+from tito_audit.printable import counted, inert, piece
 from tito_audit.records import shown
 
 if TYPE_CHECKING:
@@ -178,8 +178,9 @@ def from_file(data: bytes, path: Path) -> Converted:
     by_name = _KNOWN.get(hashlib.sha256(data).hexdigest())
     if by_name is None:
         raise TokenizerError(
-            f"{name}: a file of tiktoken ranks ({len(ranks):,} tokens) that is none of the known ones, and such a file "
-            "says neither how text is split nor which special tokens there are; build it yourself and pass the object: "
+            f"{name}: a file of tiktoken ranks ({counted(len(ranks), 'token')}) that is none of the known ones, and "
+            "such a file says neither how text is split nor which special tokens there are; build it yourself and pass "
+            "the object: "
             'tiktoken.Encoding("name", pat_str=..., mergeable_ranks=tiktoken.load.load_tiktoken_bpe(path), '
             "special_tokens={...}); a tokenizer.json of the same model will do as well"
         )
@@ -282,7 +283,9 @@ def _refuse_what_cannot_be(
         raise TokenizerError(f"{inert(source)}: {shown(wrong)} is no id (integers from 0 to {_ID_LIMIT - 1})")
     taken = set(ranks.values())
     if len(taken) < len(ranks):
-        raise TokenizerError(f"{inert(source)}: {len(ranks) - len(taken)} of its ranks are given twice")
+        raise TokenizerError(
+            f"{inert(source)}: {counted(len(ranks) - len(taken), 'token')} with a rank that another one has"
+        )
     for content, id_ in special.items():
         if id_ in taken or content in vocab or not content:
             raise TokenizerError(

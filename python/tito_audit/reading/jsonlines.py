@@ -168,7 +168,7 @@ def _parse(line: bytes) -> Record:
     except json.JSONDecodeError as error:
         if error.pos >= len(text) or error.msg.startswith("Unterminated"):
             raise ValuelessError(
-                f"no JSON: the line is cut off after {len(text):,} characters ({error.msg})"
+                f"no JSON: the line is cut off after {counted(len(text), 'character')} ({error.msg})"
             ) from error
         raise ValuelessError(
             f"no JSON: {error.msg.removesuffix(' at')} at character {error.pos + 1:,} of {len(text):,}"

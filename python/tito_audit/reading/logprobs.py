@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from tito_audit.errors import RecordError
-from tito_audit.reading.sequence import in_entries
+from tito_audit.printable import counted
 from tito_audit.records import as_array, shown, viewable
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def _tokens(
 def _expect(count: int, expected: int, column: str, alignment: str, what: str) -> None:
     if count != expected:
         raise RecordError(
-            f"{column} has {in_entries(count)}, {what} {expected:,} (--logprobs-align "
+            f"{column} has {counted(count, 'entry')}, {what} {expected:,} (--logprobs-align "
             f"{alignment}; nothing is cut or padded)",
             code="TITO002",
             column=column,

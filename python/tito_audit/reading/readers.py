@@ -12,7 +12,7 @@ from itertools import chain, islice
 from typing import NamedTuple, TypeAlias
 
 from tito_audit.errors import RecordError, SourceError
-from tito_audit.printable import inert
+from tito_audit.printable import counted, inert
 from tito_audit.reading.advice import id_paths, what_to_do
 from tito_audit.reading.ahead import Here, Stream, in_order
 from tito_audit.reading.columns import PER_TOKEN, Columns, cell, find, fits, has, late, listed, wanted
@@ -341,7 +341,7 @@ class RowReader:
         if not number:
             return SourceError(f"{where}: no rows")
         if not undecided.records:
-            none = "no line holds" if not undecided.hopeless else f"none of the first {number:,} lines holds"
+            none = "no line holds" if not undecided.hopeless else f"none of the first {counted(number, 'line')} holds"
             fault: object = undecided.first_fault
             if self._options.redact and not isinstance(fault, ValuelessError):
                 fault = "its value is redacted"

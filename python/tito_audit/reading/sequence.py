@@ -82,7 +82,7 @@ class Joined:
         if scope == "response" and self.prompt < 0 and count <= self.length:
             return self.length - count
         raise RecordError(
-            f"{column} has {in_entries(count)}, {self._lengths(scope)} (one entry "
+            f"{column} has {counted(count, 'entry')}, {self._lengths(scope)} (one entry "
             f"per token is needed; nothing is cut or padded{hint})",
             code="TITO002",
             column=column,
@@ -142,11 +142,6 @@ def to_targets(mask: NDArray[np.uint8], *, column: str) -> NDArray[np.uint8]:
     targets = np.zeros_like(mask)
     targets[1:] = mask[:-1]
     return targets
-
-
-def in_entries(count: int) -> str:
-    """Write a number of entries: ``1 entry``, ``1,204 entries``."""
-    return "1 entry" if count == 1 else f"{count:,} entries"
 
 
 def entries(obj: object, column: str) -> int | None:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from tito_audit.errors import TokenizerError
+from tito_audit.printable import counted
 from tito_audit.reading.columns import is_sequence
 from tito_audit.reading.logprobs import read_logprobs
 from tito_audit.reading.padding import without
-from tito_audit.reading.sequence import Joined, beginning, in_entries, join
+from tito_audit.reading.sequence import Joined, beginning, join
 from tito_audit.records import ReadIds, ValuelessError
 
 if TYPE_CHECKING:
@@ -105,7 +106,8 @@ def read_training(
             ids = ReadIds(whole.ids, whole.overflow)
             return Training(without(ids, both), to_mask(mask, whole.ids)[both], told=True)
     raise ValuelessError(
-        f"{mask_column} has {in_entries(len(mask))}, {ids_column} has {count:,} (one entry per id that the trainer "
+        f"{mask_column} has {counted(len(mask), 'entry')}, {ids_column} has {count:,} (one entry per id that the "
+        "trainer "
         "scored is needed; nothing is cut or padded)",
         code="TITO002",
         column=mask_column,

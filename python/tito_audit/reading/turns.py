@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tito_audit.errors import RecordError
+from tito_audit.printable import counted
 from tito_audit.reading.sequence import entries
 from tito_audit.records import ValuelessError, check_length, shown, to_ids
 
@@ -144,7 +145,9 @@ def read_roles(value: object, length: int, *, column: str = "roles") -> NDArray[
     roles = np.empty(count, dtype=np.object_)
     roles[:] = list(value)  # type: ignore[call-overload] # it has entries
     if count != length:
-        raise RecordError(f"{column} has {count} entries, the token ids have {length}", code="TITO002", column=column)
+        raise RecordError(
+            f"{column} has {counted(count, 'entry')}, the token ids have {length}", code="TITO002", column=column
+        )
     for position, role in enumerate(roles.tolist()):
         if not isinstance(role, str):
             raise RecordError(

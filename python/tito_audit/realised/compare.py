@@ -57,7 +57,9 @@ def compare_trained(
     for values, rows, column in ((mask, sampled, "mask"), (train_mask, trained, "train_mask")):
         if values is not None and len(values) != len(rows.ids):
             raise RecordError(
-                f"{column} has {len(values):,} entries, its ids have {len(rows.ids):,}", code="TITO002", column=column
+                f"{column} has {counted(len(values), 'entry')}, its ids have {len(rows.ids):,}",
+                code="TITO002",
+                column=column,
             )
     ids, others = _told_apart(sampled, trained)
     columns = tok.core.realised(

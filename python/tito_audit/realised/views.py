@@ -256,7 +256,7 @@ class RealisedBatch:
 
     def __repr__(self) -> str:
         """Count rows and what differs."""
-        return f"<RealisedBatch {len(self):,} rows, {int(np.count_nonzero(self.kind)):,} differ>"
+        return f"<RealisedBatch {counted(len(self), 'row')}, {int(np.count_nonzero(self.kind)):,} differ>"
 
 
 def _cause(index: int) -> tuple[str | None, str]:

@@ -60,7 +60,9 @@ def fuzz_text(
 
 def fuzz_verdict(report: FuzzReport, news: News | None, *, width: int = WIDTH, style: Style = PLAIN) -> Iterator[str]:
     """Say in a line how it ended."""
-    found = f"{counted(len(report.examples), 'cause')} of drift, {_entries(len(report.entries))} not self-canonical"
+    found = (
+        f"{counted(len(report.examples), 'cause')} of drift, {counted(len(report.entries), 'entry')} not self-canonical"
+    )
     word, role, text = _ending(report, news, found)
     first, *rest = wrapped(f"{word}  {text}", width, rest=_INDENT)
     yield first.replace(word, style(word, role), 1)
@@ -78,10 +80,6 @@ def _ending(report: FuzzReport, news: News | None, found: str) -> tuple[str, Rol
         verb = "is" if news.total == 1 else "are"
         return "FAILED", "error", f"{counted(news.total, 'thing')} {verb} new against the baseline ({found})"
     return "OK", "good", f"nothing is new against the baseline ({found})"
-
-
-def _entries(number: int) -> str:
-    return f"{number:,} {'entry' if number == 1 else 'entries'}"
 
 
 def tokenizer_line(tok: Tokenizer) -> str:
@@ -108,7 +106,7 @@ class _Page:
         start = f"tito-audit {_core.__version__}  tokenizers {_core.TOKENIZERS_VERSION}"
         yield from self._wrap(f"{start}  {tokenizer_line(report.tok)}")
         ended = {"seconds": "then the time was up", "examples": "the budget", "interrupt": "then it was stopped"}
-        looked = f"looked at {_entries(report.entries_judged)} of the vocabulary, all there are, and at"
+        looked = f"looked at {counted(report.entries_judged, 'entry')} of the vocabulary, all there are, and at"
         budget = f"{counted(searched.windows, 'window')} of neighbouring tokens ({ended[searched.ended]})"
         yield from self._wrap(f"{looked} {budget}, seed {report.seed}")
         if report.normalizer:
@@ -130,7 +128,9 @@ class _Page:
             yield from self._item(f"not self-canonical: {self._entry(entry)} ({entry.cause})")
         yield from self._more(len(news.entries))
         if news.gone_entries:
-            yield from self._item(f"no news: {counted(len(news.gone_entries), 'id')} of the baseline come back now")
+            verb = "comes" if len(news.gone_entries) == 1 else "come"
+            ids = counted(len(news.gone_entries), "id")
+            yield from self._item(f"no news: {ids} of the baseline {verb} back now")
         for cause in news.gone_causes:
             yield from self._item(f"no news: {inert(cause)} was not found this time")
         for cause in news.found_later:
@@ -173,11 +173,12 @@ class _Page:
 
     def entries(self) -> Iterator[str]:
         report = self._report
-        whole = f"{report.entries_judged:,}"
+        whole = counted(report.entries_judged, "entry")
         if not report.entries:
-            yield f"all {whole} entries of the vocabulary are self-canonical"
+            few = {0: "the vocabulary has no entry", 1: "the only entry of the vocabulary is self-canonical"}
+            yield few.get(report.entries_judged, f"all {whole} of the vocabulary are self-canonical")
             return
-        yield self._style(f"not self-canonical: {len(report.entries):,} of {whole} entries", "strong")
+        yield self._style(f"not self-canonical: {len(report.entries):,} of {whole}", "strong")
         for cause, entries in report.entries_of().items():
             yield from self._wrap(f"{cause}: {len(entries):,}")
             for entry in entries[: self._most]:

@@ -145,7 +145,7 @@ class _Page(NamedTuple):
         yield self.style(joined(head), "faint")
         yield from map(joined, lines)
         if len(numbers) > len(rows):
-            yield f"  and {len(numbers) - len(rows):,} more turns"
+            yield f"  and {counted(len(numbers) - len(rows), 'more turn')}"
 
     def realised(self, check: Check, most: int) -> Iterator[str]:
         realised = check.context.realised

@@ -113,7 +113,7 @@ def check_logprobs(
     if refused is not None:
         found.append(_finding("TITO017", str(refused), refused.positions))
     if placeholders:
-        message = f"{counted(len(placeholders), 'token')} of whole runs of mask 1 have a logprob of exactly 0.0 each"
+        message = f"{counted(len(placeholders), 'token')} of whole runs of mask 1 with a logprob of exactly 0.0 each"
         found.append(_finding("TITO008", message, placeholders))
     impossible = tuple(place for place in odd if not _is_missing(numbers[place]))
     return LogprobCheck(misplaced, others, missing, impossible, placeholders, tuple(found))

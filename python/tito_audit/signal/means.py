@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tito_audit.errors import RecordError
+from tito_audit.printable import counted
 from tito_audit.records import to_numbers, to_weights
 
 if TYPE_CHECKING:
@@ -40,7 +41,9 @@ def masked_mean(values: object, mask: object) -> float:
     weights = to_weights(mask, len(numbers))
     trained = weights != 0
     if not trained.any():
-        raise ValueError(f"no model-generated tokens to train on: the mask is 0 at all {len(numbers)} positions")
+        raise ValueError(
+            f"no model-generated tokens to train on: all of the mask is 0 ({counted(len(numbers), 'position')})"
+        )
     chosen = numbers[trained].astype(np.float64)
     strange = np.flatnonzero(~np.isfinite(chosen))
     if len(strange):

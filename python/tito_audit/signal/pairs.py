@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tito_audit.errors import RecordError
+from tito_audit.printable import counted
 from tito_audit.reading.logprobs import in_range, logprob_fault
 from tito_audit.records import ReadIds, check_length, to_ids, to_mask, to_numbers
 
@@ -74,8 +75,8 @@ def pair(
     if sampled_ids is None:
         if len(theirs) != count:
             raise RecordError(
-                f"{columns[0]} has {len(theirs):,} entries, {columns[1]} has {count:,} (nothing is cut or padded; "
-                "where the trainer scored other ids, give sampled_ids= and trained_ids=)",
+                f"{columns[0]} has {counted(len(theirs), 'entry')}, {columns[1]} has {count:,} (nothing is cut or "
+                "padded; where the trainer scored other ids, give sampled_ids= and trained_ids=)",
                 code="TITO002",
                 column=columns[0],
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tito_audit import _core
-from tito_audit.printable import clipped, inert
+from tito_audit.printable import clipped, counted, inert
 from tito_audit.rendering.layout import flowed, short_path, wrapped
 from tito_audit.rendering.terminal.page import ID_WIDTH, Page
 from tito_audit.report import tokenizer_doubt
@@ -20,7 +20,7 @@ def head_lines(page: Page) -> Iterator[str]:
         f"tokenizers {_core.TOKENIZERS_VERSION}",
         short_path(inert(tokenizer.source), width - 2),
         f"sha256:{tokenizer.sha256[:8]}",
-        *([f"{tokenizer.vocab_size:,} ids"] if tokenizer.vocab_size else []),  # some objects do not say
+        *([counted(tokenizer.vocab_size, "id")] if tokenizer.vocab_size else []),  # some objects do not say
         f"{inert(tokenizer.engine)} engine",
     )
     first, *more = flowed(parts, width, rest="  ")

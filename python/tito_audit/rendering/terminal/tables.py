@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
-from tito_audit.printable import inert
+from tito_audit.printable import counted, inert
 from tito_audit.rendering.layout import Column, joined, short_path, table
 from tito_audit.rendering.style import Role
 from tito_audit.rendering.terminal.page import Page, rank, share
@@ -72,7 +72,7 @@ def turn_table(page: Page) -> Iterator[str]:
     )
     yield from _table(page, columns, rows)
     if len(turns) > len(rows):
-        yield f"  and {len(turns) - len(rows):,} more turns"
+        yield f"  and {counted(len(turns) - len(rows), 'more turn')}"
 
 
 def worst_table(page: Page) -> Iterator[str]:
