@@ -46,7 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Describe the marker, and refuse a bar that there is not."""
+    """Describe the marker; refuse a bar that there is not, and a report that would replace what is none."""
     config.addinivalue_line(
         "markers",
         "tito(fail_on=None, max_rate=None): the bar of this test for rollouts shown to drift_guard: fail_on as "
@@ -54,6 +54,10 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     if (named := config.getini("tito_fail_on")) and named not in FAIL_ON:
         raise pytest.UsageError(f"tito_fail_on = {named}: one of {', '.join(FAIL_ON)} is needed")
+    if (target := _report_path(config)) is not None and not hasattr(config, "workerinput"):
+        from tito_audit.pytest_plugin import check_report  # noqa: PLC0415 - see the head of this module
+
+        check_report(target, _source(config), _folders(config))
 
 
 @pytest.fixture(scope="session")
@@ -68,10 +72,8 @@ def tito_tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
     """
     from tito_audit.pytest_plugin import load_or_fail  # noqa: PLC0415 - see the head of this module
 
-    config = request.config
-    if (source := getattr(request, "param", None)) is None and (source := config.getoption("tito_tokenizer")) is None:
-        source = config.getini("tito_tokenizer")
-    return load_or_fail(source, (config.invocation_params.dir, config.rootpath))
+    source = getattr(request, "param", None)
+    return load_or_fail(_source(request.config) if source is None else source, _folders(request.config))
 
 
 @pytest.fixture(scope="session")
@@ -130,14 +132,18 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
             output[_OUTPUT] = watch.dumped()
         return
     texts = stash.get(_from_workers, [])
+    target = _report_path(config)
     if watch is None and not texts:
+        if target is not None and target.is_file() and not config.getoption("collectonly"):
+            from tito_audit.pytest_plugin import remove_earlier  # noqa: PLC0415 - see the head of this module
+
+            remove_earlier(target)
         return
     from tito_audit.pytest_plugin import Results  # noqa: PLC0415 - see the head of this module
 
     stopped = session.shouldfail or session.shouldstop or exitstatus == pytest.ExitCode.INTERRUPTED
     partial = bool(stopped or stash.get(_lost_workers, 0))
     stash[_results] = Results.of(watch, texts, fail_on=_fail_on(config), partial=partial)
-    target = _report_path(config)
     if target is not None and not stash[_results].save(target):
         session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
@@ -187,6 +193,17 @@ def _bar(item: pytest.Item) -> Bar:
 
 def _fail_on(config: pytest.Config) -> str:
     return config.getoption("tito_fail_on") or config.getini("tito_fail_on") or FAIL_ON[0]
+
+
+def _source(config: pytest.Config) -> object:
+    """What names the tokenizer of the session."""
+    named = config.getoption("tito_tokenizer")
+    return config.getini("tito_tokenizer") if named is None else named
+
+
+def _folders(config: pytest.Config) -> tuple[Path, Path]:
+    """Where paths of the options may begin."""
+    return config.invocation_params.dir, config.rootpath
 
 
 def _report_path(config: pytest.Config) -> Path | None:

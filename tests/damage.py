@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 NUMBERS = st.sampled_from(
     ["NaN", "Infinity", "-Infinity", "1e999", "-1e999", "1.5", "-1", "0", "1" + "0" * 30, "9" * 5000, "-" + "9" * 5000]
 )
-VALUES = (
+VALUES: st.SearchStrategy[Any] = (
     st.sampled_from(
         [None, True, False, [], {}, "", "\x1b[31m\n", "\ud800", [[]], [None], {"\x1b": 1}, {"\ud800": None}]
     )

@@ -369,13 +369,35 @@ def test_a_tokenizer_that_cannot_be_loaded(tmp_path: Path, capsys: pytest.Captur
     assert capsys.readouterr().err.startswith("error: ")
 
 
-@pytest.mark.parametrize("target", ["r.jsonl", "link", "tokenizer.json"])
+@pytest.mark.parametrize(
+    "target",
+    [
+        "r.jsonl",
+        "link",
+        "twin",
+        "tokenizer.json",
+        "twin.json",
+        "tokenizer_config.json",
+        "config.json",
+        "pyproject.toml",
+    ],
+)
 def test_a_report_never_replaces_what_is_read(
-    tokenizer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], target: str
+    tokenizer: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    target: str,
 ) -> None:
     rows = write(tmp_path / "r.jsonl", CLEAN)
     (tmp_path / "link").symlink_to(rows)
+    (tmp_path / "twin").hardlink_to(rows)
     (tmp_path / "tokenizer.json").write_bytes(Path(tokenizer).read_bytes())
+    (tmp_path / "twin.json").hardlink_to(tmp_path / "tokenizer.json")
+    for name in ("tokenizer_config.json", "config.json"):
+        (tmp_path / name).write_text("{}")
+    (tmp_path / "pyproject.toml").write_text("[tool.tito_audit]\nlimit = 9\n")
+    monkeypatch.chdir(tmp_path)
     before = (tmp_path / target).read_bytes()
     assert main(["check", str(tmp_path / "*.jsonl"), "-t", str(tmp_path), "-o", str(tmp_path / target)]) == 2
     assert (tmp_path / target).read_bytes() == before

@@ -141,6 +141,7 @@ def test_it_needs_no_extra(sound: str) -> None:
         (["tokenizer", "-t", "{sound}", "--baseline", "none.json"], "none.json: cannot be read"),
         (["tokenizer", "-t", "{sound}", "--baseline", "{sound}"], "no baseline of a fuzzed tokenizer"),
         (["tokenizer", "-t", "{sound}", "--write-baseline", "{sound}"], "it is the tokenizer"),
+        (["tokenizer", "-t", "{sound}", "-o", "{sound}"], "it is the tokenizer"),
         (["tokenizer", "-t", "{sound}", "--write-tests", "no/folder/t.py"], "there is no folder"),
         (["tokenizer", "-t", "{sound}", "--examples", "-1"], "--examples"),
         (["tokenizer"], "--tokenizer"),
@@ -155,6 +156,26 @@ def test_what_cannot_be_done_is_said(
 ) -> None:
     assert main(["fuzz", *(each.format(sound=sound) for each in arguments)]) == 2
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["-o", "--write-tests"])
+def test_a_baseline_that_is_read_is_replaced_by_a_baseline_alone(
+    option: str, sound: str, baseline: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = Path(baseline).read_bytes()
+    assert main(["fuzz", "tokenizer", "-t", sound, *FEW, "--baseline", baseline, option, baseline]) == 2
+    assert f"cannot write {baseline}: it is the baseline" in capsys.readouterr().err
+    assert Path(baseline).read_bytes() == before
+
+
+def test_rows_on_stdin_are_an_input(sound: str, tmp_path: Path) -> None:
+    rows = write(tmp_path / "r.jsonl", {"token_ids": [1, 2]})
+    before = Path(rows).read_bytes()
+    command = [sys.executable, "-m", "tito_audit", "fuzz", "diff", sound, sound, "-", "-o", rows]
+    with Path(rows).open("rb") as stdin:
+        run = subprocess.run(command, stdin=stdin, capture_output=True, text=True, check=False)
+    assert (run.returncode, Path(rows).read_bytes()) == (2, before)
+    assert "it is an input" in run.stderr
 
 
 def test_options_of_the_other_commands_are_not_its_own(

@@ -74,7 +74,7 @@ LAYERS = (
     {"rendering.terminal.commands", "rendering.terminal.summary"},
     {"rendering.terminal"},
     {"__init__"},
-    {"pytest_plugin.adding_up"},
+    {"pytest_plugin.adding_up", "pytest_plugin.report_file"},
     {"pytest_plugin.watch", "pytest_plugin.options"},
     {"pytest_plugin.drift_guard", "pytest_plugin.results"},
     {"pytest_plugin"},

@@ -431,6 +431,103 @@ def test_several_tokenizers_have_a_report_each(run: Run, pytester: pytest.Pytest
     done.stdout.fnmatch_lines(["*= tito: 2 rollouts, 1 drifted =*", "report: *r-1.json", "report: *r-2.json"])
 
 
+TWO = (
+    "import pytest\n@pytest.mark.parametrize('tito_tokenizer', ['tok.json', 'other.json'], indirect=True)\n"
+    "def test_it(drift_guard): drift_guard.observe([2, 2])\n"
+)
+
+
+def test_what_an_earlier_run_left_under_the_name_is_gone(run: Run, pytester: pytest.Pytester) -> None:
+    bpe(["b", "T", "a", "x"]).save(str(pytester.path / "other.json"))
+    run(shows(CLEAN), "--tito-report", "r.json").assert_outcomes(passed=1)
+    done = run(TWO, "--tito-report", "r.json", tokenizer=False)
+    done.stdout.fnmatch_lines(["removed, since it was of an earlier run: *r.json"])
+    assert sorted(path.name for path in pytester.path.glob("r*.json")) == ["r-1.json", "r-2.json"]
+    again = run(shows(CLEAN), "--tito-report", "r.json")
+    # They were not asked for by name, so they are not this run's to remove.
+    again.stdout.fnmatch_lines(["report: *r.json", "not of this run: *r-1.json", "not of this run: *r-2.json"])
+    assert "not of this run" not in run(TWO, "--tito-report", "r.json", tokenizer=False).stdout.str()
+    run(shows(CLEAN), "--tito-report", "r.json")
+    run("def test_it(): pass", "--tito-report", "r.json", "--collect-only")
+    assert (pytester.path / "r.json").exists()
+    run("def test_it(): pass", "--tito-report", "r.json")
+    assert not (pytester.path / "r.json").exists()
+
+
+@pytest.mark.parametrize("how", ["option", "ini", "folder", "config", "link", "hard link", "upwards"])
+def test_a_report_never_replaces_the_tokenizer(run: Run, pytester: pytest.Pytester, how: str) -> None:
+    folder = pytester.path / "model"
+    folder.mkdir()
+    (pytester.path / "tok.json").rename(folder / "tokenizer.json")
+    (folder / "tokenizer_config.json").write_text("{}", encoding="utf-8")
+    file = "tokenizer_config.json" if how == "config" else "tokenizer.json"
+    before = (folder / file).read_bytes()
+    target = f"model/{file}"
+    if how == "link":
+        target = "r.json"
+        (pytester.path / target).symlink_to(folder / file)
+    if how == "hard link":
+        target = "r.json"
+        (pytester.path / target).hardlink_to(folder / file)
+    if how == "upwards":
+        target = f"model/../model/{file}"
+    if how == "ini":
+        pytester.makeini(f"[pytest]\ntito_tokenizer = model\ntito_report = {target}\n")
+        options: list[str] = []
+    else:
+        source = "model/tokenizer.json" if how == "option" else "model"
+        options = ["--tito-tokenizer", source, "--tito-report", target]
+    done = run(shows(CLEAN), *options, tokenizer=False)
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    assert "it is the tokenizer" in done.stderr.str()
+    assert "1 passed" not in done.stdout.str()
+    assert (folder / file).read_bytes() == before
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_report_never_replaces_a_tokenizer_that_no_option_names(
+    run: Run, pytester: pytest.Pytester, workers: int
+) -> None:
+    """The fixture overridden, and one of several numbered files: at the end at the latest."""
+    parallel = ["-n", "2", "-p", "xdist"] if workers else []
+    if workers:
+        pytest.importorskip("xdist")
+    for name in ("r-1", "r-2"):
+        bpe(["b", "T", "a", name]).save(str(pytester.path / f"{name}.json"))
+    before = [(pytester.path / f"r-{number}.json").read_bytes() for number in (1, 2)]
+    source = TWO.replace("'tok.json', 'other.json'", "'r-1.json', 'r-2.json'")
+    done = run(source, "--tito-report", "r.json", *parallel, tokenizer=False, within=not workers)
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stdout.fnmatch_lines(["error: *r-1.json: cannot be written (there is such a file, and it is no report*"])
+    assert [(pytester.path / f"r-{number}.json").read_bytes() for number in (1, 2)] == before
+    own = (
+        "import pytest, tito_audit\n@pytest.fixture(scope='session')\ndef tito_tokenizer():\n"
+        "    return tito_audit.load_tokenizer('r-1.json')\n"
+    )
+    done = run(own + shows(CLEAN), "--tito-report", "r-1.json", *parallel, tokenizer=False, within=not workers)
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    assert (pytester.path / "r-1.json").read_bytes() == before[0]
+
+
+def test_a_report_replaces_reports_alone(run: Run, pytester: pytest.Pytester) -> None:
+    target = pytester.path / "r.json"
+    target.write_bytes(b"")
+    assert run(shows(CLEAN), "--tito-report", "r.json").ret == 0
+    target.write_text(json.dumps(json.loads(target.read_text(encoding="utf-8"))), encoding="utf-8")
+    assert run(shows(CLEAN), "--tito-report", "r.json").ret == 0
+    # The name of the report was forgotten, and the next word is taken for it.
+    test = pytester.makepyfile(test_other="def test_it(): pass")
+    before = test.read_bytes()
+    done = run(shows(CLEAN), "--tito-report", str(test))
+    assert (done.ret, test.read_bytes()) == (pytest.ExitCode.USAGE_ERROR, before)
+    done.stderr.fnmatch_lines(
+        ["*cannot write *test_other.py: there is such a file, and it is no report; name another*"]
+    )
+    (pytester.path / "folder").mkdir()
+    assert "it is a folder" in run(shows(CLEAN), "--tito-report", "folder").stderr.str()
+    assert run(shows(CLEAN), "--tito-report", "/dev/null").ret == 0
+
+
 def test_a_suite_may_bring_its_own_tokenizer(run: Run) -> None:
     own = (
         "import pytest, tito_audit\n@pytest.fixture(scope='session')\ndef tito_tokenizer():\n"

@@ -21,7 +21,7 @@ from pyarrow import parquet
 
 import tito_audit as tito
 from rollouts import CALLS, Call, filled
-from tiny import straddler
+from tiny import bpe, straddler
 from tito_audit import segments
 from tito_audit.appending import AppendFile
 
@@ -290,3 +290,15 @@ def test_eight_threads_and_four_children_lose_no_row(tmp_path: Path) -> None:
     assert len(found) == len(set(found)) == 12 * 50
     assert recorder.flush() == 8 * 50
     recorder.close()
+
+
+def test_a_recorder_never_touches_the_tokenizer(tmp_path: Path) -> None:
+    link, file = tmp_path / "r.jsonl", tmp_path / "tokenizer.json"
+    bpe(["a", "b"]).save(str(file))
+    link.symlink_to(file)
+    before = file.read_bytes()
+    tok = tito.load_tokenizer(file)
+    for each in (tok, pickle.loads(pickle.dumps(tok))):  # noqa: S301 - our own
+        with pytest.raises(ValueError, match="it is the tokenizer"):
+            tito.Recorder(link, each)
+    assert file.read_bytes() == before

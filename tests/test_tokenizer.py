@@ -291,3 +291,13 @@ def test_ids_may_lie_apart_and_have_several_strings(vocab: dict[str, int], added
     tok, loaded = tito.load_tokenizer(wheel), Wheel.from_str(wheel.to_str())
     known = [token for token in range(60) if loaded.id_to_token(token) is not None]
     assert [token for token in range(60) if tok.token_bytes(token) is not None] == known
+
+
+def test_it_knows_the_files_it_was_read_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bpe(["a"]).save(str(tmp_path / "tokenizer.json"))
+    monkeypatch.chdir(tmp_path)
+    for source in (str(tmp_path), Path(), "tokenizer.json"):
+        first, *beside = tito.load_tokenizer(source).files
+        assert first == tmp_path / "tokenizer.json"
+        assert tmp_path / "tokenizer_config.json" in beside
+    assert tito.load_tokenizer(bpe(["a"])).files == ()

@@ -19,6 +19,7 @@ from tito_audit.printable import counted, inert
 from tito_audit.records import as_array, at_least_one, shown, viewable
 from tito_audit.segments import finish, next_sealed, to_parquet
 from tito_audit.tokenizer import engine_of
+from tito_audit.whole_file import is_one_of
 
 if TYPE_CHECKING:
     from typing import Self
@@ -48,7 +49,7 @@ class Recorder:
         TokenizerError: ``tok`` is no loaded tokenizer.
         MissingExtraError: ``parquet`` needs a package that is not installed, and there is something to do already.
         OSError: The file cannot be opened.
-        ValueError: ``segment_bytes`` is below 1, or the path is that of another format.
+        ValueError: ``segment_bytes`` is below 1, or the path is that of another format or leads to the tokenizer.
 
     Example:
         >>> import tempfile
@@ -79,7 +80,9 @@ class Recorder:
             raise ValueError(
                 f"path={shown(str(path))}: a name that ends in .jsonl is needed (Parquet is for sealed files)"
             )
-        self._fingerprint = engine_of(tok).fingerprint
+        if is_one_of(self.path, engine_of(tok).files):
+            raise ValueError(f"path={shown(str(path))}: it is the tokenizer, and recording would cut it off")
+        self._fingerprint = tok.fingerprint
         self._segment_bytes = None if segment_bytes is None else at_least_one(segment_bytes, "segment_bytes")
         self._parquet = parquet
         self._rows = 0

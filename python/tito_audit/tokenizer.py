@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 from tito_audit import _core
 from tito_audit.errors import TokenizerError, TokenizerWarning
 from tito_audit.lazy import lazy
-from tito_audit.loading.control import ControlIds, of_files
+from tito_audit.loading.control import ControlIds, of_files, tokenizer_files
 from tito_audit.printable import counted, inert
 from tito_audit.recheck import LEAST, Recheck
 from tito_audit.records import shown, to_ids
@@ -50,7 +50,7 @@ class Tokenizer:
         encode_special_tokens: bool = False,
         ignore_dropout: bool = False,
         engine: EngineChoice = "auto",
-        folder: Path | None = None,
+        path: Path | None = None,
         control: ControlIds | None = None,
     ) -> None:
         """Load a serialised tokenizer; `load_tokenizer` is the friendlier way.
@@ -61,7 +61,7 @@ class Tokenizer:
             encode_special_tokens: Encode the text of special tokens as ordinary text.
             ignore_dropout: Audit a model that has ``dropout`` as if it had none.
             engine: Which engine may judge, as in `load_tokenizer`.
-            folder: Where configs that name control tokens lie, if anywhere.
+            path: The file that it was read from, if any; configs that name control tokens may lie beside it.
             control: The control ids, where they are known already.
 
         Raises:
@@ -71,7 +71,7 @@ class Tokenizer:
         self._data = data
         self._encode_special_tokens = encode_special_tokens
         self._ignore_dropout = ignore_dropout
-        self._folder = folder
+        self._path = None if path is None else path.absolute()  # whatever the working directory will be
         self._control = control
         self._distrusted: str | None = None
         self.source = source
@@ -178,12 +178,17 @@ class Tokenizer:
         """Ids of all added tokens, special or not."""
         return frozenset(id_ for id_, _, _ in self.core.added_tokens)
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Files that it was read from, the main one first, which nothing may replace; none where it was in memory."""
+        return () if self._path is None else tokenizer_files(self._path)
+
     @lazy
     def control(self) -> ControlIds:
         """Control ids: from the configs beside the file, its post-processor, or the object; empty where unknown."""
         if self._control is not None or not isinstance(self._data, bytes):
             return self._control or ControlIds()
-        return of_files(self._data, self._folder, self._id_of)
+        return of_files(self._data, None if self._path is None else self._path.parent, self._id_of)
 
     @lazy
     def fingerprint(self) -> dict[str, str]:
@@ -266,7 +271,7 @@ class Tokenizer:
         """Rebuild from the bytes: the engine itself does not travel, nor do the files beside them."""
         choice = (self._choice, self._distrusted)
         options = (self._encode_special_tokens, self._ignore_dropout)
-        return _rebuild, (self._data, self.source, *options, choice, self.control)
+        return _rebuild, (self._data, self.source, *options, choice, self.control, self._path)
 
     def _id_of(self, text: str) -> int | None:
         """Id of the token that is spelled like a text, None where there is none."""
@@ -370,6 +375,7 @@ def _rebuild(
     ignore_dropout: bool,  # noqa: FBT001 - as above
     choice: tuple[EngineChoice, str | None],
     control: ControlIds,
+    path: Path | None,
 ) -> Tokenizer:
     engine, distrusted = choice
     tokenizer = Tokenizer(
@@ -379,6 +385,7 @@ def _rebuild(
         ignore_dropout=ignore_dropout,
         engine=engine,
         control=control,
+        path=path,
     )
     if distrusted is not None:
         tokenizer.distrust(distrusted)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _MOST_OF_NAME = 40
@@ -49,6 +49,15 @@ def write_whole(path: Path, text: str) -> None:
     """
     with whole_file(path) as unfinished:
         unfinished.write_text(text, encoding="utf-8")
+
+
+def is_one_of(path: Path, others: Iterable[str | os.PathLike[str]]) -> bool:
+    """Say whether a name leads to one of some files, by whatever link; a file that is not there is none of them."""
+    for other in others:
+        with suppress(OSError, ValueError):  # neither there, nor a name of a file
+            if path.is_file() and os.path.samefile(path, other):  # noqa: PTH121 - odd names
+                return True
+    return False
 
 
 def _resolved(path: Path) -> Path:

@@ -21,7 +21,7 @@ from tito_audit.auditing.tally import TallyOptions
 from tito_audit.bar import Bar
 from tito_audit.check import pool_size
 from tito_audit.command import console
-from tito_audit.command.common import check_targets, emit, exit_code, load, terminal_width
+from tito_audit.command.common import check_targets, emit, exit_code, input_files, load, terminal_width
 from tito_audit.command.configured import UncheckedError
 from tito_audit.command.console import say
 from tito_audit.command.exit_codes import EXIT_INTERRUPTED, EXIT_OK, EXIT_SIGNAL, EXIT_UNCHECKED
@@ -50,13 +50,10 @@ def checked(values: Mapping[str, Any], options: Sequence[str]) -> int:
     files, bar = values["files"], read_bar(values)
     reading = read_options(values, keep_origin=values["write_clean"] is not None)
     targets = {name: Path(values[name]) for name in _TARGETS if values[name] is not None}
-    inputs = {file: "an input" for pattern in files for file in expand(pattern)} if targets else {}
-    inputs |= {"/dev/stdin": "an input"} if "-" in files else {}
+    inputs = input_files(files) if targets else {}
     inputs |= {} if values["baseline"] is None else {values["baseline"]: "the baseline"}
-    folder = os.path.join(values["tokenizer"], "tokenizer.json")  # noqa: PTH118 - odd names
-    inputs |= dict.fromkeys((values["tokenizer"], folder), "the tokenizer")
     check_targets(targets, inputs)
-    tok = load(values)
+    tok = load(values, targets)
     try:
         judging = _judging(values, tok)
     except TitoError as error:

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from tito_audit.bar import Bar
 from tito_audit.command import console
+from tito_audit.command.config import read_config
 from tito_audit.command.configured import UncheckedError
 from tito_audit.command.console import is_open_as, unwritten
 from tito_audit.command.exit_codes import EXIT_FAILED, EXIT_OK, EXIT_UNCHECKED
 from tito_audit.command.options import wants_color
 from tito_audit.errors import TitoError
 from tito_audit.printable import WIDTH
+from tito_audit.reading.sources import STDIN, expand
 from tito_audit.rendering.concise import concise_report
 from tito_audit.rendering.jsonl_report import jsonl_report
 from tito_audit.rendering.style import COLOUR, PLAIN
 from tito_audit.rendering.terminal import text_report, verdict_lines
 from tito_audit.report import Report
 from tito_audit.tokenizer import Tokenizer, load_tokenizer
+from tito_audit.whole_file import is_one_of
 
 _NARROWEST = 60
 """Terminal cells to draw in at least."""
@@ -37,11 +40,16 @@ def terminal_width(*, to_terminal: bool) -> int:
     return max(shutil.get_terminal_size().columns, _NARROWEST)
 
 
-def load(values: Mapping[str, Any]) -> Tokenizer:
+def load(values: Mapping[str, Any], targets: Mapping[str, Path], what: str = "the tokenizer") -> Tokenizer:
     """Load the tokenizer that the options name; its warnings become lines on stderr.
 
+    Args:
+        values: The options.
+        targets: Option to the file of a result, none of which may be a file of the tokenizer.
+        what: What it is.
+
     Raises:
-        UncheckedError: It cannot be loaded.
+        UncheckedError: It cannot be loaded, or a result would replace it.
     """
     try:
         with warnings.catch_warnings(record=True) as caught:
@@ -56,6 +64,7 @@ def load(values: Mapping[str, Any]) -> Tokenizer:
         raise UncheckedError.of(error) from error
     for warning in caught:
         console.say(f"warning: {warning.message}")
+    check_inputs(targets, dict.fromkeys(tok.files, what))
     return tok
 
 
@@ -98,8 +107,24 @@ def emit(report: Report, bar: Bar, values: Mapping[str, Any], *, width: int, opt
             console.say(line)
 
 
+def input_files(patterns: Sequence[str]) -> dict[str, str]:
+    """Name what the arguments of a command have it read, for `check_targets`."""
+    files = {file: "an input" for pattern in patterns for file in expand(pattern)}
+    return files | ({"/dev/stdin": "an input"} if STDIN in patterns else {})
+
+
+def check_inputs(targets: Mapping[str, Path], inputs: Mapping[Any, str]) -> None:
+    """Refuse a result that would replace what is read (names or paths); otherwise as `check_targets`."""
+    for path in targets.values():
+        for file, what in inputs.items():
+            if is_one_of(path, [file]):
+                raise UncheckedError(unwritten(path, f"it is {what}"))
+
+
 def check_targets(targets: Mapping[str, Path], inputs: Mapping[str, str]) -> None:
     """Refuse, before anything is done, a result that cannot be written, or would replace what is read.
+
+    The file that options come from counts as read; files of a tokenizer are known once it is loaded (`load`).
 
     Args:
         targets: Option to the file it names.
@@ -110,15 +135,15 @@ def check_targets(targets: Mapping[str, Path], inputs: Mapping[str, str]) -> Non
     """
     if any(path.is_file() and is_open_as(path, (1, 2)) for name, path in targets.items() if name != "output"):
         raise UncheckedError("stdout and stderr are for the report: give every other result a file of its own")
+    check_inputs(targets, inputs)
+    with suppress(FileNotFoundError):  # the working directory was deleted
+        config = read_config(Path.cwd()) if targets else None
+        check_inputs(targets, {} if config is None else {config[0]: "the file of options"})
     for option, path in targets.items():
         if not path.parent.is_dir():
             raise UncheckedError(unwritten(path, f"there is no folder {path.parent}"))
         if path.is_dir():
             raise UncheckedError(unwritten(path, "it is a folder"))
-        for name, what in inputs.items():
-            with contextlib.suppress(OSError, ValueError):  # neither there, nor a name of a file
-                if path.is_file() and os.path.samefile(path, name):  # noqa: PTH121 - odd names
-                    raise UncheckedError(unwritten(path, f"it is {what}"))
         twin = next(
             (each for each in targets if each != option and os.path.realpath(targets[each]) == os.path.realpath(path)),
             None,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tito_audit.command import console
-from tito_audit.command.common import check_targets, load, terminal_width
+from tito_audit.command.common import check_inputs, check_targets, input_files, load, terminal_width
 from tito_audit.command.configured import UncheckedError
 from tito_audit.command.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_SIGNAL, EXIT_UNCHECKED
 from tito_audit.command.options import read_options, wants_color
@@ -19,7 +18,6 @@ from tito_audit.fuzzing.difference import Comparison, compare
 from tito_audit.fuzzing.regression import HEAD, Loading, news_tests, regression_tests
 from tito_audit.fuzzing.report import FuzzReport, fuzz
 from tito_audit.fuzzing.search import Budget
-from tito_audit.reading.sources import expand
 from tito_audit.rendering.fuzz_diff import diff_text, diff_verdict
 from tito_audit.rendering.fuzz_json import diff_json, fuzz_json
 from tito_audit.rendering.fuzz_text import fuzz_text, fuzz_verdict
@@ -37,11 +35,14 @@ def fuzz_tokenizer(values: Mapping[str, Any]) -> int:
     """
     names = ("output", "write_baseline", "write_tests")
     targets = {name: Path(values[name]) for name in names if values[name] is not None}
-    # A baseline may be written over the one that was read: what is new is known by then.
-    check_targets(targets, dict.fromkeys(_files(values["tokenizer"]), "the tokenizer"))
+    check_targets(targets, {})
+    if values["baseline"] is not None:
+        # A baseline may be written over the one that was read: what is new is known by then.
+        reports = {name: path for name, path in targets.items() if name != "write_baseline"}
+        check_inputs(reports, {values["baseline"]: "the baseline"})
     try:
         baseline = None if values["baseline"] is None else FuzzBaseline.load(values["baseline"])
-        tok = load(values)
+        tok = load(values, targets)
         report = fuzz(tok, budget=Budget(values["examples"], values["seconds"]), seed=values["seed"])
     except TitoError as error:
         raise UncheckedError.of(error) from error
@@ -103,11 +104,10 @@ def fuzz_diff(values: Mapping[str, Any]) -> int:
     """
     reading = read_options(values)
     sources = values["rollouts"]
-    if values["output"] is not None:
-        inputs = {file: "an input" for pattern in sources for file in expand(pattern)}
-        inputs |= dict.fromkeys((*_files(values["old"]), *_files(values["new"])), "a tokenizer")
-        check_targets({"output": Path(values["output"])}, inputs)
-    old, new = (load({**values, "tokenizer": values[name], "revision": None}) for name in ("old", "new"))
+    targets = {} if values["output"] is None else {"output": Path(values["output"])}
+    check_targets(targets, input_files(sources) if targets else {})
+    named = ({**values, "tokenizer": values[name], "revision": None} for name in ("old", "new"))
+    old, new = (load(each, targets, "a tokenizer") for each in named)
     try:
         comparison = compare(old, new, sources, reading=reading, limit=values["limit"])
     except TitoError as error:
@@ -139,11 +139,6 @@ def _loading_options(values: Mapping[str, Any]) -> dict[str, object]:
     """Options of `load_tokenizer` that the tests need too."""
     options = {name: values[name] for name in ("revision", "ignore_dropout") if values[name]}
     return options | ({} if values["engine"] == "auto" else {"engine": values["engine"]})
-
-
-def _files(tokenizer: str) -> tuple[str, str]:
-    """Files that a tokenizer may be."""
-    return tokenizer, os.path.join(tokenizer, "tokenizer.json")  # noqa: PTH118 - odd names
 
 
 def _style(values: Mapping[str, Any]) -> Style:

@@ -29,7 +29,7 @@ def show_row(values: Mapping[str, Any]) -> int:
         click.UsageError: The options have no meaning.
     """
     file, number = _place(values["file"], values["row"])
-    tok = load(values)
+    tok = load(values, {})
     style = COLOUR if wants_color(values["color"], to_stdout=True) else PLAIN
     try:
         found = one_row(file, number, tok, read_options(values), model_vocab_size=values["model_vocab_size"])

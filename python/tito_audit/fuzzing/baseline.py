@@ -165,7 +165,7 @@ def _key(entry: Entry) -> EntryKey:
 def _profile(data: ProfileDict) -> Profile:
     return Profile(
         sha256=data["sha256"],
-        fingerprint=dict(data["fingerprint"]),
+        fingerprint={str(name): value for name, value in data["fingerprint"].items()},
         settings=dict(data["settings"]),
         added=tuple(Added(id_, content, tuple(flags)) for id_, content, flags in data["added"]),
         merges=Sketch.from_text(*data["merges"]),

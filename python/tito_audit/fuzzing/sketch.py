@@ -88,10 +88,7 @@ class Sketch:
             candidates: Texts that this set may have had, where its members are not known.
         """
         if self.members is not None and other.members is not None:
-            old, new = Counter(self.members), Counter(other.members)
-            gone, come = (sorted((one - two).elements()) for one, two in ((old, new), (new, old)))
-            number = len(gone) + len(come)
-            return Difference((), (), number) if number > MOST else Difference(tuple(gone), tuple(come), 0)
+            return _exact(Counter(self.members), Counter(other.members))
         ours, theirs = (each.sums or (0,) * _BUCKETS for each in (self, other))
         differing = {at: (ours[at] - theirs[at]) & _ALL for at in range(_BUCKETS) if ours[at] != theirs[at]}
         if len(differing) > MOST:
@@ -103,6 +100,12 @@ class Sketch:
             come=tuple(sorted(text for each in found if each for text in each[1])),
             unresolved=sum(each is None for each in found),
         )
+
+
+def _exact(old: Counter[str], new: Counter[str]) -> Difference:
+    gone, come = (tuple(sorted((one - two).elements())) for one, two in ((old, new), (new, old)))
+    number = len(gone) + len(come)
+    return Difference((), (), number) if number > MOST else Difference(gone, come, 0)
 
 
 def _explained(

@@ -60,6 +60,16 @@ def of_files(data: bytes, folder: Path | None, id_of: Callable[[str], int | None
     return ControlIds.of(found)
 
 
+def tokenizer_files(path: Path) -> tuple[Path, ...]:
+    """Name the files that a tokenizer is read from, the main one first; those beside it need not be there.
+
+    Args:
+        path: Its file, or the folder that holds it.
+    """
+    file = path / TOKENIZER_FILE if path.is_dir() else path
+    return file, *(file.with_name(name) for name in CONFIG_FILES)
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """Read a config file; empty where there is none, or none that a library could read either."""
     import json  # noqa: PLC0415 - only a file on disk has a config beside it

@@ -66,10 +66,10 @@ def _from_file(path: Path, source: str, *, ignore_dropout: bool) -> Loaded:
         raise TokenizerError(f"{inert(str(path))}: cannot be read ({error.strerror})") from error
     converted = _converted_file(data, path)
     if converted is not None:
-        return _compared(converted, source)
+        return _compared(converted, source, path)
     config = path.with_name(CONFIG_FILE)
     cleans_up = read_json(config).get("clean_up_tokenization_spaces") is True
-    tokenizer = Tokenizer(data, source, ignore_dropout=ignore_dropout, folder=path.parent)
+    tokenizer = Tokenizer(data, source, ignore_dropout=ignore_dropout, path=path)
     return Loaded(tokenizer, _cleanup(str(config)) if cleans_up else None)
 
 
@@ -140,10 +140,10 @@ def _from_wheel(wheel: Any, owner: object, *, ignore_dropout: bool) -> Loaded:  
     return Loaded(tokenizer, _cleanup(name) if cleans_up else None)
 
 
-def _compared(converted: Converted, source: str) -> Loaded:
+def _compared(converted: Converted, source: str, path: Path | None = None) -> Loaded:
     """Load what was converted, if it answers as its original does; else the original itself, or nothing."""
     try:
-        return Loaded(_same(converted, source), converted.warning)
+        return Loaded(_same(converted, source, path), converted.warning)
     except TokenizerError as error:
         said = str(error).removeprefix(f"{inert(source)}: ")
         if converted.original is None:
@@ -152,23 +152,23 @@ def _compared(converted: Converted, source: str) -> Loaded:
                 f"{converted.way_out}"
             ) from error
     return Loaded(
-        _asked_itself(converted.original, source, converted.control),
+        _asked_itself(converted.original, source, converted.control, path),
         f"{inert(source)}: {said}. So the original is asked itself{_LACKS}. {converted.way_out}",
     )
 
 
-def _same(converted: Converted, source: str) -> Tokenizer:
+def _same(converted: Converted, source: str, path: Path | None) -> Tokenizer:
     if not isinstance(converted.data, bytes):
         raise converted.data
-    tokenizer = Tokenizer(converted.data, source, control=converted.control)
+    tokenizer = Tokenizer(converted.data, source, control=converted.control, path=path)
     converted.compare(tokenizer.reference)
     return tokenizer
 
 
-def _asked_itself(obj: object, name: str, control: ControlIds) -> Tokenizer:
+def _asked_itself(obj: object, name: str, control: ControlIds, path: Path | None = None) -> Tokenizer:
     from tito_audit.loading.python_engine import PythonEngine  # noqa: PLC0415 - few are
 
-    return Tokenizer(PythonEngine(obj), name, control=control)
+    return Tokenizer(PythonEngine(obj), name, control=control, path=path)
 
 
 def _type_name(obj: object) -> str:

@@ -15,8 +15,9 @@ module.
 from __future__ import annotations
 
 from tito_audit.pytest_plugin.drift_guard import DriftGuard
-from tito_audit.pytest_plugin.options import bar_of, load_or_fail
+from tito_audit.pytest_plugin.options import bar_of, check_report, load_or_fail
+from tito_audit.pytest_plugin.report_file import remove_earlier
 from tito_audit.pytest_plugin.results import Results
 from tito_audit.pytest_plugin.watch import Verdict, Watch
 
-__all__ = ["DriftGuard", "Results", "Verdict", "Watch", "bar_of", "load_or_fail"]
+__all__ = ["DriftGuard", "Results", "Verdict", "Watch", "bar_of", "check_report", "load_or_fail", "remove_earlier"]

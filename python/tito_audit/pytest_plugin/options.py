@@ -11,6 +11,9 @@ import pytest
 
 from tito_audit.bar import Bar
 from tito_audit.errors import TokenizerError
+from tito_audit.loading.control import tokenizer_files
+from tito_audit.printable import inert
+from tito_audit.pytest_plugin.report_file import refusal
 from tito_audit.records import shown
 from tito_audit.tokenizer import Tokenizer, load_tokenizer
 
@@ -57,12 +60,32 @@ def load_or_fail(source: object, folders: Sequence[Path]) -> Tokenizer:
             'the fixture tito_tokenizer (scope="session")',
             pytrace=False,
         )
-    if isinstance(source, str):
-        named = source
-        with suppress(OSError, ValueError):  # a text that cannot be a path
-            source = next((path for folder in folders if (path := folder / named).exists()), source)
     try:
-        return load_tokenizer(source)
+        return load_tokenizer(_path_of(source, folders) or source)
     except TokenizerError as error:
         wrong = str(error)
     pytest.fail(wrong, pytrace=False)
+
+
+def check_report(path: Path, source: object, folders: Sequence[Path]) -> None:
+    """Refuse, before any test runs, a report that would replace what is no report.
+
+    Args:
+        path: The report.
+        source: What names the tokenizer of the session; None for nothing.
+        folders: Where to look for it.
+
+    Raises:
+        pytest.UsageError: Something else has that name.
+    """
+    named = _path_of(source, folders)
+    reason = refusal(path, () if named is None else tokenizer_files(named))
+    if reason is not None:
+        raise pytest.UsageError(f"cannot write {inert(str(path))}: {reason} (--tito-report)")
+
+
+def _path_of(source: object, folders: Sequence[Path]) -> Path | None:
+    if isinstance(source, str) and source:
+        with suppress(OSError, ValueError):  # a text that cannot be a path
+            return next((path for folder in folders if (path := folder / source).exists()), None)
+    return None

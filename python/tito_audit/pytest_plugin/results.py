@@ -10,6 +10,7 @@ from typing import NamedTuple, cast
 from tito_audit.bar import Bar, FailOn
 from tito_audit.printable import counted, inert
 from tito_audit.pytest_plugin.adding_up import added_up
+from tito_audit.pytest_plugin.report_file import numbered, others, refusal, remove_earlier
 from tito_audit.pytest_plugin.watch import Watch
 from tito_audit.rendering.terminal import totals_text
 from tito_audit.report import Report
@@ -64,17 +65,33 @@ class Results(NamedTuple):
     def save(self, path: Path) -> bool:
         """Write the report, and make the folders above it; with several tokenizers one file each, numbered.
 
+        Where only numbered files are written, a report of an earlier run under the name itself is removed; numbered
+        ones of an earlier run are named, and stay.
+
         Returns:
             Whether it could be written; the section of the terminal says why not.
         """
-        for number, report in enumerate(self.reports, 1):
-            target = path if len(self.reports) == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
-            try:
-                target.parent.mkdir(parents=True, exist_ok=True)
+        several = len(self.reports) > 1
+        targets = [numbered(path, at) if several else path for at in range(1, len(self.reports) + 1)]
+        refused = [(target, reason) for target in targets if (reason := refusal(target)) is not None]
+        self.told.extend(unwritten(target, reason) for target, reason in refused)
+        if refused:
+            return False
+        target = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            for target, report in zip(targets, self.reports, strict=True):
                 report.save(target, self.bar)
-            except (OSError, ValueError) as error:
-                reason = getattr(error, "strerror", None) or str(error)
-                self.told.append(f"error: {inert(str(target))}: cannot be written ({inert(reason)})")
-                return False
-            self.told.append(f"report: {inert(str(target))}")
+                self.told.append(f"report: {inert(str(target))}")
+            if several and remove_earlier(path):
+                self.told.append(f"removed, since it was of an earlier run: {inert(str(path))}")
+        except (OSError, ValueError) as error:
+            self.told.append(unwritten(target, getattr(error, "strerror", None) or str(error)))
+            return False
+        self.told.extend(f"not of this run: {inert(str(other))}" for other in others(path, len(targets)))
         return True
+
+
+def unwritten(target: Path, reason: str) -> str:
+    """Say that a report could not be written, and why."""
+    return f"error: {inert(str(target))}: cannot be written ({inert(reason)})"
