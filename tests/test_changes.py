@@ -1,6 +1,7 @@
 """What differs between two tokenizers is named, and nothing else is."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -8,8 +9,10 @@ from hypothesis import strategies as st
 
 import tito_audit as tito
 from faulty import spec_of, with_added_token, with_nfc, with_other_digit, without_merge
-from tito_audit.fuzzing.changes import Change, changes
+from tiny import bpe
+from tito_audit.fuzzing.changes import Change, _unresolved, changes
 from tito_audit.fuzzing.profile import Anatomy
+from tito_audit.fuzzing.sketch import Difference
 from tito_audit.loading.fingerprint import differing
 from tito_audit.printable import piece
 from tito_audit.tokenizer import Tokenizer
@@ -60,6 +63,65 @@ def test_a_merge_that_comes_in_is_named() -> None:
     without_merge(spec, 7)
     [change] = between(load(spec), new)
     assert change.what.startswith("merge added: ")
+
+
+def tiny(vocab: list[str], merges: list[tuple[str, str]]) -> Tokenizer:
+    return Tokenizer(bpe(vocab, merges).to_str().encode(), "tokenizer.json")
+
+
+def test_a_merge_in_the_place_of_another_is_told_once() -> None:
+    old, new = tiny(["a", "b", "ab"], [("a", "b")]), tiny(["a", "b", "ba"], [("b", "a")])
+    kept = [change.what for change in between(old, new)]
+    assert kept == [
+        'merge added: "b" + "a" -> "ba", id 2',
+        # Of the old one the baseline has a hash alone, and "ab" is no entry any more that could be tried.
+        "at least 1 merge is gone, which cannot be named from what was kept (1 -> 1)",
+        'vocabulary entry "ba", id 2, is new',
+        "at least 1 vocabulary entry is gone, which cannot be named from what was kept (3 -> 3)",
+    ]
+    anatomies = Anatomy(old), Anatomy(new)
+    assert [each.what for each in changes(anatomies[0].profile, anatomies[1].profile, anatomies[1].pieces)] == [
+        'merge dropped: "a" + "b" -> "ab", which is in the vocabulary no more',
+        'merge added: "b" + "a" -> "ba", id 2',
+        'vocabulary entry "ab", id 2, is gone',
+        'vocabulary entry "ba", id 2, is new',
+    ]
+
+
+@given(st.data())
+def test_two_that_are_at_hand_are_told_apart_exactly(data: st.DataObject) -> None:
+    letters = [chr(number) for number in range(ord("a"), ord("k"))]
+    pairs = st.lists(st.tuples(*[st.sampled_from(letters)] * 2), unique=True, max_size=60)
+    merges = [data.draw(pairs) for _ in range(2)]
+    toks = [tiny([*letters, *(left + right for left, right in each)], each) for each in merges]
+    old, new = (Anatomy(tok) for tok in toks)
+    whats = [each.what for each in changes(old.profile, new.profile, new.pieces) if each.what.startswith("merge ")]
+    expected = [("dropped", pair) for pair in merges[0] if pair not in merges[1]]
+    expected += [("added", pair) for pair in merges[1] if pair not in merges[0]]
+    assert len(whats) == len(expected)
+    for word, (left, right) in expected:
+        assert any(what.startswith(f'merge {word}: "{left}" + "{right}" -> ') for what in whats)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "difference", "words"),
+    [
+        (9, 9, Difference((), (), 1), "at least 1 merge differs, which cannot"),
+        (9, 9, Difference((), ("x", "y"), 1), "at least 2 merges are gone, which cannot"),
+        (9, 9, Difference(("v",), ("x",), 2), "at least 2 merges differ besides, which cannot"),
+        (9, 8, Difference((), (), 1), "at least 1 merge is gone, which cannot"),
+        (1009, 9, Difference((), (), 900), "at least 1,000 merges are gone, too many to name (1,009 -> 9)"),
+        (9, 1009, Difference((), (), 900), "at least 1,000 merges are new, too many to name (9 -> 1,009)"),
+    ],
+)
+def test_what_has_no_name_is_counted(before: int, after: int, difference: Difference, words: str) -> None:
+    assert _unresolved("merge", before, after, difference).startswith(words)
+
+
+def test_a_hostile_setting_is_printed_inert() -> None:
+    tok = load(spec_of("bytelevel_gpt2"))
+    profile = replace(Anatomy(tok).profile, settings={"model.\x1b[31m": "\x1b"}, fingerprint={})
+    assert all(change.what.isprintable() for change in changes(profile, Anatomy(tok).profile, {}))
 
 
 def test_another_order_of_merges_is_told() -> None:

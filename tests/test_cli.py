@@ -5,9 +5,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from tokenizers import Tokenizer, models
 
@@ -93,6 +95,54 @@ def test_usage_errors(tokenizer: str, capsys: pytest.CaptureFixture[str], args: 
 def test_help(capsys: pytest.CaptureFixture[str], args: list[str]) -> None:
     assert main(args) == 0
     assert "Usage: tito-audit" in capsys.readouterr().out
+
+
+def _commands(group: click.Group, *names: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from _commands(command, *names, name)
+        else:
+            yield (*names, name), command
+
+
+COMMANDS = dict(_commands(cli.cli))
+OPTIONS = [(names, each) for names, command in COMMANDS.items() for each in command.params]
+
+
+@pytest.mark.parametrize("names", COMMANDS, ids=" ".join)
+def test_every_argument_is_explained(names: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*names, "--help"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    with click.Context(COMMANDS[names]) as context:
+        arguments = [each for each in COMMANDS[names].params if isinstance(each, click.Argument)]
+        for argument in arguments:
+            record = argument.get_help_record(context)
+            assert record is not None
+            assert len(record[1].split()) > 2
+            assert " ".join(" ".join(record).split()) in out
+    assert ("Arguments:" in out) == bool(arguments)
+
+
+@pytest.mark.parametrize(
+    ("names", "option", "value"),
+    [
+        (names, each.opts[-1], value)
+        for names, each in OPTIONS
+        for kind, values in (
+            (click.types.FloatParamType, ("nan", "-nan", "inf", "-inf", "1e999", "-1e999")),
+            (click.IntRange, ("1" + "0" * 30, "-1", "-1" + "0" * 30)),
+        )
+        if isinstance(each.type, kind)
+        for value in values
+    ],
+)
+def test_a_number_without_meaning_is_a_usage_error(
+    names: tuple[str, ...], option: str, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*names, option, value]) == 2
+    err = capsys.readouterr().err
+    assert f"Invalid value for '{option}'" in err
+    assert "Traceback" not in err
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,7 @@
 """The command that fuzzes: what it prints, writes and ends with."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ import pytest
 
 from faulty import PLANTED, spec_of
 from lines import write
+from tiny import bpe
 from tito_audit.batch import Batch
 from tito_audit.candidates.vocabulary import Window
 from tito_audit.cli import main
@@ -176,6 +178,37 @@ def test_rows_on_stdin_are_an_input(sound: str, tmp_path: Path) -> None:
         run = subprocess.run(command, stdin=stdin, capture_output=True, text=True, check=False)
     assert (run.returncode, Path(rows).read_bytes()) == (2, before)
     assert "it is an input" in run.stderr
+
+
+ONE_OF_MANY = re.compile(
+    r"\b1 (?!is\b|was\b|differs\b|comes\b|has\b)\w+s\b|(?<![\d,.])1 \w+ (are|differ|come|have)\b"
+    r"|\b([02-9]|\d\d+) (entry|id|merge|row|cause|window|thing|place|pre-token)\b|\ball 1\b|\b1 id of the baseline come\b"
+)
+
+
+def test_numbers_and_their_nouns_agree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    vocabularies: list[tuple[list[str], list[tuple[str, str]]]] = [
+        ([], []),
+        (["a"], []),
+        (["a", "b", "ab"], [("a", "b")]),
+        (["a", "b", "ba"], [("b", "a")]),
+        (["a", "b", "ab", "x"], []),
+    ]
+    paths = [str(tmp_path / f"{number}.json") for number in range(len(vocabularies))]
+    for path, (vocabulary, merges) in zip(paths, vocabularies, strict=True):
+        bpe(vocabulary, merges).save(path)
+    rows = write(tmp_path / "r.jsonl", {"token_ids": [0]})
+    written, told = str(tmp_path / "b.json"), ""
+    for old in paths:
+        assert main(["fuzz", "tokenizer", "-t", old, "--examples", "1", "--write-baseline", written]) == 0
+        for new in paths:
+            main(["fuzz", "tokenizer", "-t", new, "--examples", "1", "--baseline", written])
+            main(["fuzz", "diff", old, new, rows])
+            told += " ".join("".join(capsys.readouterr()).split())
+    found = ONE_OF_MANY.search(told)
+    assert found is None, found
+    for phrase in ("1 id of the baseline comes back", "the only entry of the", "at least 1 merge is", "at 1 window of"):
+        assert phrase in told
 
 
 def test_options_of_the_other_commands_are_not_its_own(

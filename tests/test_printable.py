@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tito_audit.printable import _cells, cells, clipped, fitting, inert, piece
+from tito_audit.printable import _cells, cells, clipped, counted, fitting, inert, piece
 
 
 @pytest.mark.parametrize(
@@ -123,3 +123,16 @@ def test_widths_are_asked_once_per_character() -> None:
 def test_what_draws_nothing_is_escaped(text: str, shown: str) -> None:
     assert inert(text) == shown
     assert piece(text.encode()) == f'"{shown}"'
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "written"),
+    [
+        (0, "id", "0 ids"),
+        (1, "entry", "1 entry"),
+        (1204, "vocabulary entry", "1,204 vocabulary entries"),
+        (2, "byte", "2 bytes"),
+    ],
+)
+def test_a_number_and_its_noun_agree(number: int, noun: str, written: str) -> None:
+    assert counted(number, noun) == written

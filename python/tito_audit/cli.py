@@ -12,9 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tito_audit.command.configured import Configured, Option, OwnOption, UncheckedError, said_again
+from tito_audit.command.configured import (
+    Argument,
+    Configured,
+    Finite,
+    Grouped,
+    Option,
+    OwnOption,
+    UncheckedError,
+    said_again,
+)
 from tito_audit.command.exit_codes import EXIT_INTERRUPTED, EXIT_OK, EXIT_SIGNAL, EXIT_UNCHECKED
 from tito_audit.command.options import (
+    TOKENIZER_HELP,
     bar_options,
     color_option,
     column_options,
@@ -138,7 +148,15 @@ def cli() -> None:
 
 
 @cli.command(cls=Configured, epilog=_EPILOG)
-@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.argument(
+    "files",
+    metavar="FILE...",
+    nargs=-1,
+    required=True,
+    cls=Argument,
+    help='JSON Lines (also .gz, .zst), Parquet or Arrow; a folder of such files, a pattern ("rollouts/*.jsonl"), or - '
+    "for stdin.",
+)
 @tokenizer_options
 @click.option(
     "--output-format",
@@ -184,7 +202,12 @@ def cli() -> None:
 @redact_option
 @_limit
 @click.option(
-    "--sample", type=click.IntRange(min=0), metavar="N", help="Only N rows, drawn at random.", cls=Option, group="Rows"
+    "--sample",
+    type=click.IntRange(0, sys.maxsize),
+    metavar="N",
+    help="Only N rows, drawn at random.",
+    cls=Option,
+    group="Rows",
 )
 @_seed("Rows")
 @click.option(
@@ -197,7 +220,7 @@ def cli() -> None:
 )
 @click.option(
     "--max-findings",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, sys.maxsize),
     default=1000,
     show_default=True,
     metavar="N",
@@ -224,8 +247,6 @@ def check(**values: Any) -> int:  # noqa: ANN401 - an option each
     """Audit rollouts: which rows drift, where, why, and at what cost.
 
     A row holds the ids of a whole sequence, or of prompt and response, and a mask that says which tokens are trained.
-    FILE is a file of JSON Lines (also .gz, .zst), Parquet or Arrow, a folder of such files, a pattern
-    ("rollouts/*.jsonl"), or - for stdin.
     """
     from tito_audit.command.checking import checked  # noqa: PLC0415
 
@@ -233,16 +254,24 @@ def check(**values: Any) -> int:  # noqa: ANN401 - an option each
 
 
 @cli.command(cls=Configured)
-@click.argument("file", metavar="FILE[:N]")
+@click.argument(
+    "file",
+    metavar="FILE[:N]",
+    cls=Argument,
+    help="The place that `check` prints: the line of a JSON Lines file, or the row of a table, counted from 1.",
+)
 @click.option(
-    "--row", type=click.IntRange(min=1), metavar="N", help="Number of the row, from 1, where FILE does not end in it."
+    "--row",
+    type=click.IntRange(1, sys.maxsize),
+    metavar="N",
+    help="Number of the row, from 1, where FILE does not end in it.",
 )
 @tokenizer_options
 @column_options
 @reading_options
 @click.option(
     "--most-spans",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, sys.maxsize),
     default=20,
     show_default=True,
     metavar="N",
@@ -254,30 +283,37 @@ def check(**values: Any) -> int:  # noqa: ANN401 - an option each
 @redact_option
 @color_option
 def show(**values: Any) -> int:  # noqa: ANN401 - an option each
-    """Show one rollout: what was sampled, what a re-encode makes of it, and why.
-
-    FILE:N is the place that `check` prints: the line of a JSON Lines file, or the row of a table.
-    """
+    """Show one rollout: what was sampled, what a re-encode makes of it, and why."""
     from tito_audit.command.telling import show_row  # noqa: PLC0415
 
     return show_row(values)
 
 
-@cli.command()
-@click.argument("codes", metavar="[CODE...]", nargs=-1)
+@cli.command(cls=Grouped)
+@click.argument(
+    "codes",
+    metavar="[CODE]...",
+    nargs=-1,
+    cls=Argument,
+    help="A code or the name of a rule, such as TITO101 or merge; without one, all are listed.",
+)
 @color_option
 def explain(codes: tuple[str, ...], color: Choice) -> int:
-    """Say what a code means, why it matters for training, how it comes about and how to fix it.
-
-    CODE is a code or the name of a rule, such as TITO101 or merge. Without one, all are listed.
-    """
+    """Say what a code means, why it matters for training, how it comes about and how to fix it."""
     from tito_audit.command.telling import explain_codes  # noqa: PLC0415
 
     return explain_codes(codes, color)
 
 
 @cli.command(cls=Configured, epilog=_EPILOG)
-@click.argument("reports", metavar="REPORT...", nargs=-1, required=True)
+@click.argument(
+    "reports",
+    metavar="REPORT...",
+    nargs=-1,
+    required=True,
+    cls=Argument,
+    help="Reports of parts of a dataset, written with --output-format json, or by the pytest plugin.",
+)
 @click.option(
     "--output-format",
     type=click.Choice(["text", "concise", "json", "jsonl"]),
@@ -293,7 +329,7 @@ def explain(codes: tuple[str, ...], color: Choice) -> int:
 @color_option
 @click.option("-q", "--quiet", is_flag=True, help="The table and the verdict only.", cls=Option, group="Report")
 def merge(**values: Any) -> int:  # noqa: ANN401 - an option each
-    """Add up reports of parts of a dataset, written with --output-format json."""
+    """Add up reports of parts of a dataset."""
     from tito_audit.command.telling import merge_reports  # noqa: PLC0415
 
     return merge_reports(values)
@@ -331,7 +367,7 @@ _output = click.option(
 )
 @click.option(
     "--seconds",
-    type=click.FloatRange(min=0),
+    type=Finite(min=0),
     metavar="S",
     help="End the search after so long, list of entries included; what is found then depends on the machine.",
     cls=Option,
@@ -367,9 +403,15 @@ def fuzz_a_tokenizer(**values: Any) -> int:  # noqa: ANN401 - an option each
 
 
 @fuzz.command("diff", cls=Configured, epilog=_DIFF_EPILOG)
-@click.argument("old", metavar="OLD")
-@click.argument("new", metavar="NEW")
-@click.argument("rollouts", metavar="[ROLLOUTS]...", nargs=-1)
+@click.argument("old", metavar="OLD", cls=Argument, help=f"The tokenizer as it was: {TOKENIZER_HELP}")
+@click.argument("new", metavar="NEW", cls=Argument, help="The tokenizer as it is, likewise.")
+@click.argument(
+    "rollouts",
+    metavar="[ROLLOUTS]...",
+    nargs=-1,
+    cls=Argument,
+    help="Files of rollouts that were sampled with OLD, as `check` takes them.",
+)
 @click.option(
     "--ignore-dropout",
     is_flag=True,
@@ -396,10 +438,7 @@ def fuzz_a_tokenizer(**values: Any) -> int:  # noqa: ANN401 - an option each
 @redact_option
 @color_option
 def fuzz_two_tokenizers(**values: Any) -> int:  # noqa: ANN401 - an option each
-    """Compare two tokenizers: which ids, pre-tokens and stored rollouts change from OLD to NEW.
-
-    OLD and NEW are what --tokenizer takes elsewhere; ROLLOUTS are files that were sampled with OLD.
-    """
+    """Compare two tokenizers: which ids, pre-tokens and stored rollouts change from OLD to NEW."""
     from tito_audit.command.fuzz import fuzz_diff  # noqa: PLC0415
 
     return fuzz_diff(values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,32 @@ class UncheckedError(click.ClickException):
         return cls(str(error).replace("ignore_dropout=True", "--ignore-dropout"))
 
 
+class Finite(click.FloatRange):
+    """A number of a range; not nan, which is in every range of click, nor inf, which has no meaning."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401
+        """Read the number; errors as click's."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{number} is no finite number.", param, ctx)
+        return number
+
+
+class Argument(click.Argument):
+    """A positional argument that the help text explains."""
+
+    group = "Arguments"
+
+    def __init__(self, *args: Any, help: str, **attributes: Any) -> None:  # noqa: A002, ANN401 - click's names
+        """Take the explanation beside what click knows."""
+        super().__init__(*args, **attributes)
+        self.explanation = help
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
+        """Write a line of the help text."""
+        return self.make_metavar(ctx), self.explanation
+
+
 class Option(click.Option):
     """An option that stands in a group of the help text."""
 
@@ -45,8 +72,24 @@ class OwnOption(Option):
         self.envvar = None
 
 
-class Configured(click.Command):
-    """A command with both."""
+class Grouped(click.Command):
+    """A command whose arguments and options stand in groups."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write them group by group, in the order in which the groups begin."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                group = parameter.group if isinstance(parameter, Argument | Option) else _OTHERS
+                groups.setdefault(group, []).append(record)
+        for title in sorted(groups, key=lambda title: title == _OTHERS):
+            with formatter.section(f"{title} options" if title == _OTHERS else title):
+                formatter.write_dl(groups[title])
+
+
+class Configured(Grouped):
+    """A command whose options may stand in the file and in the environment."""
 
     def make_context(
         self,
@@ -68,18 +111,6 @@ class Configured(click.Command):
                 more = "  (from [tool.tito_audit] in pyproject.toml, where the command line does not say)"
                 raise click.BadParameter(f"{error.message}{more}", error.ctx, error.param) from error
             raise
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options group by group, in the order in which the groups begin."""
-        groups: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is not None:
-                group = parameter.group if isinstance(parameter, Option) else _OTHERS
-                groups.setdefault(group, []).append(record)
-        for title in sorted(groups, key=lambda title: title == _OTHERS):
-            with formatter.section(f"{title} options" if title == _OTHERS else title):
-                formatter.write_dl(groups[title])
 
     def _defaults(self, siblings: Iterable[click.Command]) -> dict[str, Any]:
         from tito_audit.command.config import defaults_of, read_config  # noqa: PLC0415 - help needs none of this

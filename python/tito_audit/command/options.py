@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from tito_audit.command.configured import Option
+from tito_audit.command.configured import Finite, Option
 
 if TYPE_CHECKING:
     from tito_audit.bar import Bar
@@ -39,6 +39,8 @@ _COLUMNS = {
     "id": "the name of the row [found: id]",
 }
 
+TOKENIZER_HELP = "a tokenizer.json, the folder that holds one, a .tiktoken or SentencePiece .model file, or a hub id."
+"""What may name a tokenizer."""
 _FAIL_ON = click.Choice(["realised", "drift", "never"])
 
 
@@ -60,7 +62,7 @@ tokenizer_options = _together(
             "--tokenizer",
             required=True,
             metavar="PATH|HUB_ID",
-            help="A tokenizer.json, the folder that holds one, a .tiktoken or SentencePiece .model file, or a hub id.",
+            help=TOKENIZER_HELP[:1].upper() + TOKENIZER_HELP[1:],
             cls=Option,
             group="Tokenizer",
         ),
@@ -101,7 +103,7 @@ reading_options = _together(
     [
         click.option(
             "--mask-ignore",
-            type=float,
+            type=Finite(),
             metavar="VALUE",
             help="Mask value of tokens outside training, such as -100.",
             cls=Option,
@@ -193,7 +195,7 @@ color_option = click.option(
 
 model_vocab_option = click.option(
     "--model-vocab-size",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, sys.maxsize),
     metavar="N",
     help="Rows of the model's embedding; tells padded ids from impossible ones.",
     cls=Option,

@@ -6,6 +6,7 @@ mask is turned into one that marks targets; log-probabilities find their tokens;
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, get_args
@@ -99,6 +100,8 @@ class ReadOptions:
         Raises:
             ValueError: An option is none of its values.
         """
+        if self.mask_ignore is not None and not -math.inf < self.mask_ignore < math.inf:
+            raise ValueError(f"mask_ignore={self.mask_ignore}: a finite number is needed")
         choices: tuple[tuple[str, object, object], ...] = (
             ("null_mask", self.null_mask, NullMask),
             ("mask_scope", self.mask_scope, Scope),
