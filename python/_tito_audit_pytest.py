@@ -9,6 +9,7 @@ PYTEST_DONT_REWRITE: there is no assertion here, and nothing to say where this w
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -137,7 +138,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         if target is not None and target.is_file() and not config.getoption("collectonly"):
             from tito_audit.pytest_plugin import remove_earlier  # noqa: PLC0415 - see the head of this module
 
-            remove_earlier(target)
+            with suppress(OSError):  # the terminal says then that it is still there
+                remove_earlier(target)
         return
     from tito_audit.pytest_plugin import Results  # noqa: PLC0415 - see the head of this module
 
@@ -168,7 +170,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
             terminalreporter.write_line(line)
     elif (target := _report_path(config)) is not None and not hasattr(config, "workeroutput"):
         terminalreporter.section("tito: no rollout")
-        terminalreporter.write_line(f"no test showed a rollout to drift_guard: {target} is not written")
+        left = "; what is there is of an earlier run" if target.is_file() else ""
+        terminalreporter.write_line(f"no test showed a rollout to drift_guard: {target} is not written{left}")
 
 
 def _judge(item: pytest.Item) -> None:

@@ -190,6 +190,11 @@ def test_results_never_replace_what_is_read_or_each_other(tokenizer: str, tmp_pa
     for option in ("--rows-out", "--write-clean", "--write-baseline"):
         assert main(["check", path, "-t", tokenizer, option, path]) == 2
     assert Path(path).read_bytes() == before
+    before = Path(tokenizer).read_bytes()
+    for option in ("--rows-out", "--write-clean", "--write-baseline"):
+        assert main(["check", path, "-t", tokenizer, option, tokenizer]) == 2
+        assert "it is the tokenizer" in capsys.readouterr().err
+    assert Path(tokenizer).read_bytes() == before
     same = str(tmp_path / "same")
     assert main(["check", path, "-t", tokenizer, "--rows-out", same, "--write-clean", same]) == 2
     assert "it is both --rows-out and --write-clean" in capsys.readouterr().err

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import settings
+from hypothesis import Phase, settings
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 import make_examples
@@ -128,6 +128,7 @@ def test_the_profiles_are_those_of_the_workflow() -> None:
     assert change.derandomize
     assert not nightly.derandomize
     assert nightly.max_examples > change.max_examples
+    assert {*change.phases} == {*nightly.phases} == {*Phase} - {Phase.explain}
 
 
 @needs_fuzz
@@ -181,6 +182,7 @@ def test_a_buffer_that_encodes_again_is_found(project: Path) -> None:
     expected, drawn = ([each[0].strip() for each in map(labels.match, lines) if each] for lines in (shown, found))
     assert len(expected) == 8
     assert drawn == expected
+    assert "Explanation:" not in done.stdout
 
 
 def test_its_options_exist(project: Path) -> None:

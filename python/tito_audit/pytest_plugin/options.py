@@ -81,7 +81,7 @@ def check_report(path: Path, source: object, folders: Sequence[Path]) -> None:
     named = _path_of(source, folders)
     reason = refusal(path, () if named is None else tokenizer_files(named))
     if reason is not None:
-        raise pytest.UsageError(f"cannot write {inert(str(path))}: {reason} (--tito-report)")
+        raise pytest.UsageError(f"cannot write {inert(str(path))}: {reason} (--tito-report, tito_report)")
 
 
 def _path_of(source: object, folders: Sequence[Path]) -> Path | None:
