@@ -201,7 +201,7 @@ def test_a_damaged_baseline_is_refused_or_as_good_as_any(
     ("field", "value", "words"),
     [
         ("vocabulary", [float("inf"), ""], r"Expected `int`, got `float` - at `\$.tokenizer.vocabulary\[0\]`"),
-        ("vocabulary", [3, "zz"], r"at `\$.tokenizer.vocabulary\[1\]`"),
+        ("vocabulary", [3, "zz"], r"Expected `str` of another form - at `\$.tokenizer.vocabulary\[1\]`"),
         ("settings", {"model.type": float("nan")}, r"at `\$.tokenizer.settings"),
         ("fingerprint", [], r"Expected `object`, got `array` - at `\$.tokenizer.fingerprint`"),
         ("fingerprint", {"x(): pass": ""}, r"\$.tokenizer.fingerprint"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -13,6 +14,9 @@ from tito_audit.printable import inert
 
 _LONGEST_INTEGER = 400
 """Digits of an integer that is read as one; no file of ours has more than twenty."""
+
+_PATTERN = re.compile(r"matching regex '.*'(?= - at |$)")
+"""What a refusal says of a text, which is for nobody who looks for the damage."""
 
 _Shape = TypeVar("_Shape")
 
@@ -100,7 +104,8 @@ def shaped(found: object, shape: type[_Shape], kind: Kind, *, source: str) -> _S
     try:
         return msgspec.convert(found, shape, strict=True)
     except (msgspec.ValidationError, UnicodeError) as error:  # the latter where a key is no text
-        raise ReportError(f"{inert(source)}: a damaged {kind.noun} ({inert(str(error))}); {kind.anew}") from error
+        wrong = inert(_PATTERN.sub("of another form", str(error)))
+        raise ReportError(f"{inert(source)}: a damaged {kind.noun} ({wrong}); {kind.anew}") from error
 
 
 def _integer(digits: str) -> int | float:
