@@ -500,7 +500,7 @@ def test_no_rows() -> None:
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(tito.RecordError, match="train_ids has 2 rows, the token ids have 1"):
         compared([[0]], [[0], [1]], TOK)
-    with pytest.raises(tito.RecordError, match="mask has 1 entries, its ids have 2"):
+    with pytest.raises(tito.RecordError, match="mask has 1 entry, its ids have 2"):
         compared([[0, 1]], [[0]], TOK, mask=[[1]])
     with pytest.raises(tito.RecordError, match="train_mask has 2 entries, its ids have 1"):
         compared([[0, 1]], [[0]], TOK, train_mask=[[1, 0]])
@@ -608,7 +608,7 @@ def test_what_is_no_list_of_integers_is_refused(wrong: object) -> None:
 
 
 def test_a_mask_that_does_not_fit_is_refused() -> None:
-    with pytest.raises(tito.RecordError, match="mask has 1 entries, the token ids have 2"):
+    with pytest.raises(tito.RecordError, match="mask has 1 entry, the token ids have 2"):
         assert_trained_ids([1, 2], [1, 2], mask=[1])
     with pytest.raises(tito.RecordError, match="-100"):
         assert_trained_ids([1, 2], [1, 2], mask=[1, -100])

@@ -160,5 +160,5 @@ def test_realised_drift_is_what_the_context_says(kind: str | None) -> None:
 
 
 def test_repr() -> None:
-    assert repr(tito.check([2, 2], TOK)) == "<Check drifted (merge): 2 -> 1 tokens>"
-    assert repr(tito.check([3], TOK)) == "<Check clean: 1 -> 1 tokens>"
+    assert repr(tito.check([2, 2], TOK)) == "<Check drifted (merge): 2 -> 1 token>"
+    assert repr(tito.check([3], TOK)) == "<Check clean: 1 -> 1 token>"

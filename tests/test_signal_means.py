@@ -40,7 +40,7 @@ def test_nothing_to_average_is_an_error(length: int) -> None:
 
 
 def test_lengths_must_agree() -> None:
-    with pytest.raises(tito.RecordError, match="mask has 1 entries"):
+    with pytest.raises(tito.RecordError, match="mask has 1 entry"):
         tito.masked_mean([-1.0, -2.0], [1])
 
 

@@ -68,7 +68,7 @@ def test_lists_of_different_lengths_are_paired_by_position_where_ids_are_known()
     assert (r.ratio.tolist(), r.unpaired_tokens, r.trainable_tokens) == ([1.0], 1, 1)
     r = tito.importance_ratio([-1.0, -2.0, -3.0], [-1.0], None, sampled_ids=[5], trained_ids=[5, 6, 7])
     assert (r.ratio.tolist(), r.unpaired_tokens) == ([1.0], 0)
-    with pytest.raises(tito.RecordError, match="new_logprobs has 1 entries, old_logprobs has 2") as caught:
+    with pytest.raises(tito.RecordError, match="new_logprobs has 1 entry, old_logprobs has 2") as caught:
         tito.importance_ratio([-1.0], [-1.0, -2.0], None)
     assert caught.value.code == "TITO002"
     with pytest.raises(tito.RecordError, match="old_logprobs has 2 entries, the token ids have 1"):

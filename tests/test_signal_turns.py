@@ -131,7 +131,7 @@ def test_a_token_that_the_encoder_adds_at_the_end_is_drift_of_the_row_and_of_no_
 @pytest.mark.parametrize(
     ("turns", "says"),
     [
-        ([[0]], "turns has 1 entries"),
+        ([[0]], "turns has 1 entry"),
         ([[0, -2]], "no turn number"),
         ([[0, 1], [0]], "turns has 2 rows"),
         (None, "mask"),

@@ -373,7 +373,7 @@ class Check:
     def __repr__(self) -> str:
         """Name the verdict and the sizes."""
         verdict = "artefact" if self.artefact else f"drifted ({', '.join(self.causes)})" if self.drifted else "clean"
-        return f"<Check {verdict}: {counted(len(self.token_ids), 'token')} -> {len(self.reencoded_ids):,}>"
+        return f"<Check {verdict}: {len(self.token_ids):,} -> {counted(len(self.reencoded_ids), 'token')}>"
 
     @property
     def _tokens(self) -> tuple[int, int]:
