@@ -119,6 +119,18 @@ def test_a_torn_last_line_is_cut_off(whole: bytes, torn: bytes, tmp_path: Path) 
     file.close()
 
 
+@pytest.mark.parametrize("whole", [b"", b'{"a": 1}\n', b'{"a": 1}\n' * 20_000])
+@pytest.mark.parametrize("size", [0, 70_000, 200_000])
+def test_a_whole_record_without_a_newline_is_kept(whole: bytes, size: int, tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(whole + b'{"a": "' + b"x" * size + b'"}')
+    before = path.read_bytes()
+    file = AppendFile(path)
+    file.append(b"{}\n")
+    file.close()
+    assert path.read_bytes() == before + b"\n{}\n"
+
+
 def test_a_line_that_does_not_fit_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "r.jsonl"
     recorder = tito.Recorder(path, TOK)

@@ -1,8 +1,9 @@
-"""A file of lines that several processes append to, each of which may die at any moment."""
+"""A file of JSON lines that several processes append to, each of which may die at any moment."""
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -21,15 +22,16 @@ class AppendFile:
     """Appends lines, each by one write: a line that `append` returned for is in the file, whole.
 
     The bytes are then the system's: the end of this process does not touch them, that of the machine does unless `sync`
-    was called. Before a line is written, what a process that died left of its last line is cut off. Threads, forked
-    children and other processes may append to the same file; where the system has no ``flock`` only one process may.
+    was called. Before a line is written, what a process that died left of its last line is cut off; a whole record that
+    only lacks its newline is given one. Threads, forked children and other processes may append to the same file; where
+    the system has no ``flock`` only one process may.
 
     Attributes:
         path: The file; it may be renamed at any time (`renamed`), and a new one begins.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file, make it where there is none, and cut off a torn last line.
+        """Open the file, make it where there is none, and mend its last line.
 
         Raises:
             OSError: It cannot be opened.
@@ -112,7 +114,7 @@ class AppendFile:
         with self._lock:
             fd = self._locked()
             try:
-                _cut_torn_line(fd)
+                _mend_last_line(fd)
                 yield fd
             finally:
                 _unlock(fd)
@@ -139,18 +141,27 @@ class AppendFile:
         self._fd = -1
 
 
-def _cut_torn_line(fd: int) -> None:
+def _mend_last_line(fd: int) -> None:
     end = os.fstat(fd).st_size
     if not end or _read(fd, end - 1, end) == b"\n":
         return
-    while end:
-        start = max(0, end - _BLOCK)
-        newline = _read(fd, start, end).rfind(b"\n")
-        if newline >= 0:
-            end = start + newline + 1
-            break
-        end = start
-    os.ftruncate(fd, end)
+    start, line = end, b""
+    while start and b"\n" not in line:
+        stop, start = start, max(0, start - _BLOCK)
+        line = _read(fd, start, stop) + line
+    line = line.rpartition(b"\n")[2]
+    if _is_record(line):
+        os.write(fd, b"\n")
+    else:
+        os.ftruncate(fd, end - len(line))
+
+
+def _is_record(line: bytes) -> bool:
+    """Whether a line is all there: no front of an object is one."""
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _read(fd: int, start: int, stop: int) -> bytes:
