@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tokenizers import Tokenizer, models
 
+import tito_audit as tito
 from drawing import kind
 from tiny import bpe, load, refusing
 from tito_audit.candidates.kinds import NARROW, WIDE, Extent, Kinds
 from tito_audit.candidates.spellings import Spellings
 from tito_audit.candidates.vocabulary import Vocabulary, Window, is_ordinary, is_text
-from tito_audit.tokenizer import Tokenizer
 from zoo import KINDS
 
 NAMES = [
@@ -197,7 +198,7 @@ def test_what_cannot_be_encoded_is_spelled_from_left_to_right_only() -> None:
 def test_ids_behind_a_gap_are_known_where_they_are_named() -> None:
     spec = json.loads(bpe(["a", "b"]).to_str())
     spec["model"]["vocab"]["b"] = 1 << 20
-    tok = Tokenizer(json.dumps(spec).encode(), "t")
+    tok = tito.Tokenizer(json.dumps(spec).encode(), "t")
     assert Vocabulary(tok).every == [0]
     assert Vocabulary(tok, [0, 5, 1 << 20]).every == [0, 1 << 20]
 
@@ -220,3 +221,14 @@ def test_ids_behind_a_gap_are_known_where_they_are_named() -> None:
 )
 def test_ordinary_text(content: str, *, ordinary: bool) -> None:
     assert is_ordinary(content) is ordinary
+
+
+def test_no_id_is_missed_however_far_behind_the_others() -> None:
+    for last in (2, 301, 302, 10**6):
+        bpe = Tokenizer(models.BPE({"a": 0, "b": last}, []))
+        bpe.add_special_tokens(["<e>"])
+        words = Tokenizer(models.WordLevel({"a": 0, "[UNK]": last}, unk_token="[UNK]"))
+        pieces = Tokenizer(models.Unigram([("a", 0.0), ("b", -1.0)], 0))
+        for wheel in (bpe, words, pieces):
+            known = wheel.get_vocab(with_added_tokens=True).values()
+            assert sorted(Vocabulary(tito.load_tokenizer(wheel)).bytes) == sorted(known)

@@ -78,7 +78,8 @@ LAYERS = (
     {"pytest_plugin.watch", "pytest_plugin.options"},
     {"pytest_plugin.drift_guard", "pytest_plugin.results"},
     {"pytest_plugin"},
-    {"strategies.arguments", "strategies.index", "strategies.prepared", "strategies.judge"},
+    {"strategies.arguments", "strategies.index", "strategies.prepared", "strategies.judge"}
+    | {"strategies.mixed", "strategies.parts"},
     {"strategies.loose"},
     {"strategies.windows"},
     {"strategies.causes", "strategies.straddling", "strategies.texts"},

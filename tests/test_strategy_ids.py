@@ -11,9 +11,10 @@ from hypothesis import find, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.database import InMemoryExampleDatabase
 from hypothesis.errors import InvalidArgument
+from tokenizers import AddedToken, Tokenizer, decoders, models
 
 import tito_audit as tito
-from drawing import drawn, kind, rejected, words
+from drawing import Both, drawn, kind, rejected, words
 from tiny import byte_level, load
 from tito_audit import strategies
 from tito_audit.strategies.windows import material
@@ -275,6 +276,37 @@ def test_the_call_is_shown() -> None:
         assert "cause='merge'" in repr(strategy)
         assert "BPE 25 ids" in repr(strategy)
         strategy.validate()
+
+
+def test_rows_that_come_back_need_no_two_tokens_that_do_together() -> None:
+    added = Tokenizer(models.BPE({}, []))
+    added.add_tokens([AddedToken("foo", normalized=False), AddedToken("bar", normalized=False)])
+    special = Tokenizer(models.BPE({}, []))
+    special.add_special_tokens(["<s>", "</s>"])
+    word_level = Tokenizer(models.WordLevel({"a": 0, "b": 1, "[UNK]": 2}, unk_token="[UNK]"))
+    pieces = Tokenizer(models.WordPiece({"[UNK]": 0, "a": 1, "##b": 2, "b": 3, "ab": 4}, unk_token="[UNK]"))
+    longer = Tokenizer(models.WordPiece({"[UNK]": 0, "a": 1, "##b": 2}, unk_token="[UNK]"))
+    longer.decoder = decoders.WordPiece()
+    for wheel, size in ((added, 5), (special, 5), (word_level, 1), (pieces, 1), (longer, 5)):
+        tokenizer = Both(tito.load_tokenizer(wheel), wheel)
+        rows = drawn(strategies.canonical(tokenizer.loaded, min_size=size))
+        assert len({tuple(ids) for ids in rows}) > 1
+        assert all(len(ids) >= size and tokenizer.again(ids) == ids for ids in rows)
+
+
+def test_ids_far_behind_the_others_are_drawn() -> None:
+    wheel = Tokenizer(models.BPE({"a": 0, "b": 10**6}, []))
+    wheel.decoder = decoders.Fuse()
+    tokenizer = tito.load_tokenizer(wheel)
+    assert {token for ids in drawn(strategies.token_ids(tokenizer)) for token in ids} == {0, 10**6}
+    assert strategies.Segmentations(tokenizer, "ab")[0] == [0, 10**6]
+
+
+@pytest.mark.parametrize("edits", [20, 50])
+def test_rows_of_many_edits_are_drawn_at_the_default_settings(edits: int) -> None:
+    tokenizer = kind("bytelevel_cl100k").loaded
+    for ids in drawn(strategies.non_canonical(tokenizer, min_edits=edits), 20):
+        assert len(tito.check(ids, tokenizer).spans) >= edits
 
 
 def test_an_empty_vocabulary_is_said() -> None:

@@ -105,7 +105,13 @@ def test_far_segmentations_of_a_long_text_are_told_apart(monkeypatch: pytest.Mon
     ("make", "text", "message"),
     [
         (lambda: words().loaded, 7, "is no text"),
-        (lambda: words().loaded, "q", "comes back"),
+        (lambda: words().loaded, "q", "drops or changes characters: from character 0 on, .q. becomes"),
+        (
+            lambda: words().loaded,
+            "the cat " * 40 + "q" + "e" * 99,
+            "from character 320 on, .qeeeeeeeeeee. becomes .eeee",
+        ),
+        (lambda: words().loaded, "e" * 10_001, "10001 bytes: 10000 at most"),
         (lambda: words().loaded, "\ud800", "cannot be encoded"),
         (lambda: kind("wordpiece_uncased").loaded, "quick", "joins"),
         (refusing, "zzz", "cannot be encoded"),
@@ -116,3 +122,14 @@ def test_what_cannot_be_segmented_is_said_when_drawn(make: object, text: object,
     strategy = strategies.segmentations(make(), text)  # type: ignore[operator, arg-type]
     with pytest.raises(InvalidArgument, match=message):
         strategy.validate()
+
+
+@pytest.mark.parametrize("number", [1.0, True, "0", None, slice(0, 1)])
+def test_segmentations_are_numbered_by_integers(number: object) -> None:
+    with pytest.raises(TypeError, match="numbered by integers"):
+        Segmentations(words().loaded, "the")[number]  # type: ignore[index]
+
+
+def test_segmentations_are_shown_by_text_and_number() -> None:
+    assert repr(Segmentations(words().loaded, "eeee")) == "<Segmentations of 'eeee': 1>"
+    assert repr(Segmentations(words().loaded, " the" * 99)).endswith(" or more>")

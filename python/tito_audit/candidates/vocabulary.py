@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 Window = tuple[int, ...]
 """A few neighbouring tokens."""
 _GAP = 300
-"""How far behind the last id one more is looked for where nothing says which there are: files leave gaps."""
+"""How far behind the last id one more is looked for before the file is read, which takes much longer: files leave gaps.
+"""
 _EDGES = ("P", "S")
 """Categories of Unicode that begin and end what is written as a control token: punctuation and symbols."""
 
@@ -37,14 +39,17 @@ class Vocabulary:
 
         Args:
             tok: The tokenizer.
-            ids: Every id that may be a token; None: all up to a little behind the last one that the tokenizer tells.
+            ids: Every id that may be a token; None to find them: where there are fewer than the tokenizer has up to a
+                little behind the last one that it tells, its file is read for the others.
         """
         core = tok.core
         self.added = {token: content for token, content, _ in core.added_tokens}
-        if ids is None:
-            ids = range(max([core.vocab_size, *(token + 1 for token in self.added)]) + _GAP)
-        found = ((token, core.token_bytes(token)) for token in ids)
-        self.bytes: dict[int, bytes] = {token: data for token, data in found if data is not None}
+        if ids is not None:
+            self.bytes = _bytes(tok, ids)
+        else:
+            self.bytes = _bytes(tok, range(max([core.vocab_size, *(token + 1 for token in self.added)]) + _GAP))
+            if len(self.bytes) < core.vocab_size:
+                self.bytes = _bytes(tok, sorted({*self.bytes, *_ids_of_file(tok)}))
         # Sorting keeps the order of equal ones, and by one key at a time is the fastest.
         by_size = sorted(sorted(self.bytes), key=self.bytes.__getitem__)
         by_size.sort(key=lambda token: len(self.bytes[token]))
@@ -92,6 +97,18 @@ class Vocabulary:
     def sizes(self) -> list[int]:
         """All lengths in bytes that tokens have, the shortest first."""
         return sorted({len(data) for data in self.bytes.values() if data})
+
+
+def _bytes(tok: Tokenizer, ids: Iterable[int]) -> dict[int, bytes]:
+    found = ((token, tok.core.token_bytes(token)) for token in ids)
+    return {token: data for token, data in found if data is not None}
+
+
+def _ids_of_file(tok: Tokenizer) -> Iterable[int]:
+    """Ids that the vocabulary of the model's file gives; an object of Python has no file."""
+    model = {} if tok.serialised is None else json.loads(tok.serialised)["model"]
+    vocab = model.get("vocab") or {}
+    return vocab.values() if isinstance(vocab, dict) else range(len(vocab))
 
 
 def is_text(data: bytes) -> bool:

@@ -16,6 +16,14 @@ from tito_audit.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+LARGEST = 800
+"""Tokens or characters that can be asked for at least.
+
+Hypothesis draws from some 8,000 bytes, and refuses a test whose simplest example takes more than half of them; a token
+takes four or five.
+"""
+_ROOM = 8 * 1024
+"""Bytes that Hypothesis draws an example from."""
 NAMES = tuple(RULES[code].name for code in _core.CAUSES)
 """Names of the causes in order of precedence."""
 
@@ -44,30 +52,48 @@ def checked_flag(value: object, name: str) -> bool | None:
     raise InvalidArgument(f"{name}={shown(value)}: True, False or None is needed")
 
 
-def checked_count(value: object, name: str, *, least: int = 0) -> int:
-    """Give back a number of at least `least`.
+def checked_count(value: object, name: str, *, least: int = 0, most: int) -> int:
+    """Give back a number from `least` to `most`.
 
     Raises:
         InvalidArgument: It is anything else.
     """
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InvalidArgument(f"{name}={shown(value)}: an integer of at least {least} is needed")
-    return value
+    count = _checked_integer(value, name, least)
+    if count > most:
+        raise InvalidArgument(
+            f"{name}={shown(value)} is more than Hypothesis has room for in an example: {most} at most"
+        )
+    return count
 
 
-def checked_sizes(min_size: object, max_size: object, *, least: int = 0) -> tuple[int, int | None]:
-    """Give back the smallest and the largest size, which is None where there is none.
+def checked_limit(value: object, name: str, *, least: int = 0) -> int | None:
+    """Give back a largest number, or None for no limit: also where it is more than any example has room for.
+
+    Raises:
+        InvalidArgument: It is neither None nor an integer of at least `least`.
+    """
+    if value is None:
+        return None
+    limit = _checked_integer(value, name, least)
+    return None if limit > _ROOM else limit
+
+
+def checked_sizes(min_size: object, max_size: object, *, most: int = LARGEST) -> tuple[int, int | None]:
+    """Give back the smallest size, `most` at most, and the largest, which is None where there is none.
 
     Raises:
         InvalidArgument: One is no size, or no size lies between them.
     """
-    low = checked_count(min_size, "min_size", least=least)
-    if max_size is None:
-        return low, None
-    high = checked_count(max_size, "max_size", least=least)
-    if high < low:
+    low, high = checked_count(min_size, "min_size", most=most), checked_limit(max_size, "max_size")
+    if high is not None and high < low:
         raise InvalidArgument(f"min_size={low} is larger than max_size={high}")
     return low, high
+
+
+def _checked_integer(value: object, name: str, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InvalidArgument(f"{name}={shown(value)}: an integer of at least {least} is needed")
+    return value
 
 
 def checked_cause(cause: object) -> str:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 Message = dict[str, Any]
 ROLES = ("system", "user", "assistant", "tool")
 _MOST_CALLS = 3
+_MOST_MESSAGES = 20
+"""Messages that can be asked for at least; more are drawn so slowly that Hypothesis complains."""
 _YES = st.booleans()
 _SPACE = st.sampled_from(("", "", " ", "\n", "\n\n", "  ", "\t", "\r\n", " \n ", "\u00a0"))
 _PIECE = st.one_of(st.sampled_from(EDGES), st.text(max_size=12))
@@ -83,7 +85,7 @@ def conversations(
         reasoning: Whether messages of assistants may have ``reasoning_content``.
         arguments: ``"object"`` for arguments as objects, which templates want; ``"text"`` for JSON in one of the ways
             to write it, which APIs give.
-        min_size: Smallest number of messages.
+        min_size: Smallest number of messages, 20 at most: of more Hypothesis says that examples are too large.
         max_size: Largest number of messages; None for no limit.
 
     Raises:
@@ -97,36 +99,39 @@ def conversations(
     """
 
     def prepare() -> Callable[[DrawFn], list[Message]]:
-        low, high = checked_sizes(min_size, max_size)
+        low, high = checked_sizes(min_size, max_size, most=_MOST_MESSAGES)
         known = _checked_roles(roles)
         if checked_flag(tools, "tools") is None or checked_flag(reasoning, "reasoning") is None:
             raise InvalidArgument("tools and reasoning: True or False is needed")
         is_text = checked_choice(arguments, "arguments", ("object", "text")) == "text"
-        if low > 1 and known <= {"system"}:
+        if low > 1 and not known & {"user", "assistant"}:
             raise InvalidArgument(
                 f"roles={shown(roles)}: a system message comes once, {low} messages need another role"
             )
         calls = tools and {"assistant", "tool"} <= known
         return _Conversations(known, low, high, calls=calls, reasoning=reasoning, as_text=is_text).draw
 
-    given = {
-        "roles": None if roles is ROLES else roles,
-        "tools": None if tools is True else tools,
-        "reasoning": None if reasoning is True else reasoning,
-        "arguments": None if arguments == "object" else arguments,
-        "min_size": None if min_size == 1 else min_size,
-        "max_size": max_size,
-    }
-    return prepared("conversations", prepare, **given)
+    return prepared(
+        conversations,
+        prepare,
+        roles=roles,
+        tools=tools,
+        reasoning=reasoning,
+        arguments=arguments,
+        min_size=min_size,
+        max_size=max_size,
+    )
 
 
 def _checked_roles(roles: object) -> set[str]:
     wanted = f"roles={shown(roles)}: some of {', '.join(map(repr, ROLES))} are needed"
     if isinstance(roles, str) or not isinstance(roles, (list, tuple, set, frozenset)) or not roles:
         raise InvalidArgument(wanted)
+    if not all(isinstance(role, str) and role in ROLES for role in roles):
+        raise InvalidArgument(wanted)
     known = set(roles)
-    if not known <= set(ROLES) or known == {"tool"}:
-        raise InvalidArgument(wanted if not known <= set(ROLES) else f"{wanted}: nothing calls a tool")
+    if known == {"tool"}:
+        raise InvalidArgument(f"{wanted}: nothing calls a tool")
     return known
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument
 
 from tito_audit.strategies.arguments import NAMES
-from tito_audit.strategies.index import one_of, parts, some_of, weigh
+from tito_audit.strategies.index import one_of, parts, some_of, together_of, weigh
 from tito_audit.strategies.windows import BROKEN, Material
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 SPACING = NAMES.index("control-spacing")
 _ROUNDS = 3
 """How often a row is judged while tokens around its windows are replaced, before all of them are."""
+_MANY = 8
+"""With so many edits there is one token between two at most: drawing more of them takes longer than all else."""
 MORE = 3
 """How many edits more than asked for a row has at most."""
 _MOST = 8_000
@@ -98,8 +100,11 @@ class Edited:
         wanted &= is_open | (lengths >= asked.min_size)
         self._table = _balanced(wanted, windows.cause)
         self._sure = self._surely()
-        self._tokens = found.vocabulary.plain if self._loose else []
+        self._tokens, self._parts = found.vocabulary.plain if self._loose else [], found.parts.of_token
         self._optional = None if asked.max_size is None else asked.max_size - asked.min_size
+        self._room = (
+            self._optional if asked.min_edits < _MANY else min(1, 1 if self._optional is None else self._optional)
+        )
         self._edits = st.lists(self._edit(), min_size=asked.min_edits, max_size=asked.min_edits + MORE)
 
     def _surely(self) -> list[int]:
@@ -126,7 +131,7 @@ class Edited:
 
     def draw(self, draw: DrawFn) -> list[int]:
         """Draw one row."""
-        leading = some_of(draw, self._tokens, 0, self._optional) if self._tokens else []
+        leading = self._gap(draw)
         edits = draw(self._edits)
         chosen = self._fitting([at for at, _ in edits])
         gaps = self._gaps(draw, chosen, [leading, *(gap for _, gap in edits)])
@@ -153,9 +158,13 @@ class Edited:
             at = one_of(draw, self._table)
             # Rows of one size are all of as many tokens.
             weigh(draw, 0 if self._optional == 0 else 2 * (len(self._ids[at]) - 1))
-            return at, some_of(draw, self._tokens, 0, self._optional) if self._tokens else []
+            return at, self._gap(draw)
 
         return edit()
+
+    def _gap(self, draw: DrawFn) -> list[int]:
+        """Tokens in front of a window, or behind it."""
+        return some_of(draw, self._tokens, 0, self._room, self._parts) if self._tokens else []
 
     def _fitting(self, drawn: list[int]) -> list[int]:
         """The windows of a row in their order, as many of those drawn as fit.
@@ -190,7 +199,7 @@ class Edited:
             used += len(gaps[place])
         lacking = max(0, self._asked.min_size - used)
         if lacking and places and self._tokens:
-            forced = some_of(draw, self._tokens, lacking, lacking)
+            forced = together_of(draw, self._tokens, lacking, self._parts)
             for place, part in zip(places, parts(draw, forced, len(places)), strict=True):
                 gaps[place] += part
         return gaps

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     from tito_audit.tokenizer import Tokenizer
 
+_MOST_EDITS = 100
+"""Places that differ which can be asked for at least; a window takes some bytes more than a token."""
+
 
 def token_ids(tokenizer: Tokenizer, *, min_size: int = 0, max_size: int | None = None) -> SearchStrategy[list[int]]:
     """Rows of any ids of a vocabulary: all that a sampler can emit, control tokens and broken characters included.
@@ -34,7 +37,7 @@ def token_ids(tokenizer: Tokenizer, *, min_size: int = 0, max_size: int | None =
 
     Args:
         tokenizer: What `tito_audit.load_tokenizer` returns.
-        min_size: Smallest number of tokens.
+        min_size: Smallest number of tokens, 800 at most: of more Hypothesis says that examples are too large.
         max_size: Largest number of tokens; None for no limit.
 
     Raises:
@@ -43,10 +46,10 @@ def token_ids(tokenizer: Tokenizer, *, min_size: int = 0, max_size: int | None =
 
     def prepare() -> Callable[[DrawFn], list[int]]:
         low, high = checked_sizes(min_size, max_size)
-        every = _known(tokenizer).vocabulary.every
-        return lambda draw: some_of(draw, every, low, high)
+        found = _known(tokenizer)
+        return lambda draw: some_of(draw, found.vocabulary.every, low, high, found.parts.of_token)
 
-    return prepared("token_ids", prepare, tokenizer, min_size=min_size or None, max_size=max_size)
+    return prepared(token_ids, prepare, tokenizer, min_size=min_size, max_size=max_size)
 
 
 def canonical(tokenizer: Tokenizer, *, min_size: int = 0, max_size: int | None = None) -> SearchStrategy[list[int]]:
@@ -59,7 +62,7 @@ def canonical(tokenizer: Tokenizer, *, min_size: int = 0, max_size: int | None =
 
     Args:
         tokenizer: What `tito_audit.load_tokenizer` returns.
-        min_size: Smallest number of tokens.
+        min_size: Smallest number of tokens, 800 at most: of more Hypothesis says that examples are too large.
         max_size: Largest number of tokens; None for no limit.
 
     Raises:
@@ -69,13 +72,12 @@ def canonical(tokenizer: Tokenizer, *, min_size: int = 0, max_size: int | None =
     def prepare() -> Callable[[DrawFn], list[int]]:
         low, high = checked_sizes(min_size, max_size)
         found = _known(tokenizer)
-        sure = found.loose[:1] * low
-        if len(sure) < low or not found.judge.are_clean([sure])[0]:
+        sure = found.clean_row(low)
+        if sure is None:
             raise InvalidArgument(f"min_size={low}: no row of so many tokens was found that comes back")
-        every = found.vocabulary.every
-        return lambda draw: found.cleaned(some_of(draw, every, low, high), sure)
+        return lambda draw: found.cleaned(some_of(draw, found.vocabulary.every, low, high, found.parts.of_token), sure)
 
-    return prepared("canonical", prepare, tokenizer, min_size=min_size or None, max_size=max_size)
+    return prepared(canonical, prepare, tokenizer, min_size=min_size, max_size=max_size)
 
 
 def non_canonical(
@@ -102,9 +104,9 @@ def non_canonical(
 
     Args:
         tokenizer: What `tito_audit.load_tokenizer` returns.
-        min_size: Smallest number of tokens.
+        min_size: Smallest number of tokens, 800 at most: of more Hypothesis says that examples are too large.
         max_size: Largest number of tokens; None for no limit.
-        min_edits: Smallest number of places that differ (drift spans); at least 1.
+        min_edits: Smallest number of places that differ (drift spans); from 1 to 100.
         silent: True for rows that encode to as many tokens, so that no check of lengths notices; False for rows that do
             not; None for both.
         cause: Name or code of the row's cause, `tito_audit.Check.cause`: the first of its spans' causes in order of
@@ -127,7 +129,7 @@ def non_canonical(
 
     def prepare() -> Callable[[DrawFn], list[int]]:
         low, high = checked_sizes(min_size, max_size)
-        edits = checked_count(min_edits, "min_edits", least=1)
+        edits = checked_count(min_edits, "min_edits", least=1, most=_MOST_EDITS)
         is_silent = checked_flag(silent, "silent")
         name = None if cause is None else checked_cause(cause)
         found = _known(tokenizer)
@@ -135,12 +137,12 @@ def non_canonical(
         return Edited(found, Asked(low, high, edits, is_silent, place)).draw
 
     return prepared(
-        "non_canonical",
+        non_canonical,
         prepare,
         tokenizer,
-        min_size=None if min_size == 1 else min_size,
+        min_size=min_size,
         max_size=max_size,
-        min_edits=None if min_edits == 1 else min_edits,
+        min_edits=min_edits,
         silent=silent,
         cause=cause,
     )

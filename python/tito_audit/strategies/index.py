@@ -2,7 +2,7 @@
 
 Integers of Hypothesis are drawn close to their simplest value most of the time, which keeps numbers small but would
 leave most of a vocabulary alone. Bytes are drawn evenly, and shrink just as well: an index is a fraction of its range,
-written in a few bytes.
+written in a few bytes. One byte more may say that a simpler entry takes the place of the one with that index.
 """
 
 from __future__ import annotations
@@ -13,31 +13,58 @@ from typing import TYPE_CHECKING, TypeVar
 from hypothesis import strategies as st
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from hypothesis.strategies import DrawFn, SearchStrategy
 
 T = TypeVar("T")
 _FINE = 16
 """Fractions there are for each entry at least, so that no entry is much more frequent than another."""
+_SIMPLER = 24
+"""Simpler entries that may take the place of one at most: one draw in ten or less."""
+_APART = 4
+"""So few entries that have to be there are drawn one by one, so that each can take the place of the one before it."""
 
 
 def one_of(draw: DrawFn, entries: Sequence[T]) -> T:
     """Draw one entry."""
-    return _taken(draw(_bytes(_width(len(entries)))), entries)[0]
+    return _taken(draw(_bytes(_width(len(entries)))), entries, None)[0]
 
 
-def some_of(draw: DrawFn, entries: Sequence[T], min_size: int, max_size: int | None) -> list[T]:
+def some_of(
+    draw: DrawFn,
+    entries: Sequence[T],
+    min_size: int,
+    max_size: int | None,
+    simpler: Callable[[T], Sequence[T]] | None = None,
+) -> list[T]:
     """Draw a list of entries.
 
-    Those that have to be there are one choice together: their number cannot shrink.
+    Those that have to be there are one choice together if they are many: their number cannot shrink.
+
+    Args:
+        draw: What Hypothesis gives.
+        entries: What is drawn from, the simplest first.
+        min_size: Smallest number of entries.
+        max_size: Largest number of entries; None for no limit.
+        simpler: Gives what may take the place of an entry, the simplest first: few, so that it seldom does but where
+            Hypothesis shrinks.
     """
-    width = _width(len(entries))
-    forced = _taken(draw(_bytes(min_size * width)), entries) if min_size else []
-    if max_size is not None and max_size <= min_size:
+    together = min_size if min_size > _APART else 0
+    forced = together_of(draw, entries, together, simpler) if together else []
+    if max_size is not None and max_size <= together:
         return forced
-    more = draw(_lists(width, None if max_size is None else max_size - min_size))
-    return forced + _taken(b"".join(more), entries)
+    width = _width(len(entries)) + (simpler is not None)
+    more = draw(_lists(width, min_size - together, None if max_size is None else max_size - together))
+    return forced + _taken(b"".join(more), entries, simpler)
+
+
+def together_of(
+    draw: DrawFn, entries: Sequence[T], count: int, simpler: Callable[[T], Sequence[T]] | None = None
+) -> list[T]:
+    """Draw so many entries in one choice: as many choices whatever their number, which may depend on other choices."""
+    width = _width(len(entries)) + (simpler is not None)
+    return _taken(draw(_bytes(count * width)), entries, simpler)
 
 
 def parts(draw: DrawFn, entries: list[T], count: int) -> list[list[T]]:
@@ -58,10 +85,16 @@ def weigh(draw: DrawFn, choices: int) -> None:
         draw(_bytes(0))
 
 
-def _taken(data: bytes, entries: Sequence[T]) -> list[T]:
+def _taken(data: bytes, entries: Sequence[T], simpler: Callable[[T], Sequence[T]] | None) -> list[T]:
     width = _width(len(entries))
-    fractions = (int.from_bytes(data[at : at + width], "big") for at in range(0, len(data), width))
-    return [entries[fraction * len(entries) >> 8 * width] for fraction in fractions]
+    step = width + (simpler is not None)
+    fractions = (int.from_bytes(data[at : at + width], "big") for at in range(0, len(data), step))
+    found = [entries[fraction * len(entries) >> 8 * width] for fraction in fractions]
+    if simpler is not None:
+        for at, number in enumerate(data[width::step]):
+            if number < _SIMPLER and number < len(others := simpler(found[at])):
+                found[at] = others[number]
+    return found
 
 
 def _width(count: int) -> int:
@@ -75,8 +108,8 @@ def _bytes(size: int) -> SearchStrategy[bytes]:
 
 
 @lru_cache(maxsize=1 << 10)
-def _lists(width: int, max_size: int | None) -> SearchStrategy[list[bytes]]:
-    return st.lists(_bytes(width), max_size=max_size)
+def _lists(width: int, min_size: int, max_size: int | None) -> SearchStrategy[list[bytes]]:
+    return st.lists(_bytes(width), min_size=min_size, max_size=max_size)
 
 
 @lru_cache(maxsize=1 << 10)

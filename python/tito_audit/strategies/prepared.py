@@ -6,9 +6,12 @@ drawing nor as the test's own: so the windows of a large vocabulary are looked f
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hypothesis import strategies as st
+
+from tito_audit.records import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,17 +22,22 @@ T = TypeVar("T")
 
 
 def prepared(
-    name: str, prepare: Callable[[], Callable[[DrawFn], T]], /, *elements: object, **options: object
+    called: Callable[..., SearchStrategy[T]],
+    prepare: Callable[[], Callable[[DrawFn], T]],
+    /,
+    *elements: object,
+    **options: object,
 ) -> SearchStrategy[T]:
     """Make a strategy whose preparation is put off, and whose ``repr`` shows how it was asked for.
 
     Args:
-        name: The function that was called.
+        called: The function that was called.
         prepare: Checks and prepares; gives what draws one example. It raises `InvalidArgument` for a wrong argument.
         elements: Positional arguments of the call.
-        options: Its options; those that are None were not given.
+        options: Its options; those with the value that they have by themselves are not shown.
     """
-    given = {key: value for key, value in options.items() if value is not None}
+    name, parameters = called.__name__, inspect.signature(called).parameters
+    given = {key: value for key, value in options.items() if value is not parameters[key].default}
 
     def definition() -> SearchStrategy[T]:
         draw_one = prepare()
@@ -41,6 +49,6 @@ def prepared(
         return st.composite(one)(*elements, **given)
 
     # Until it is prepared, the name of its definition is all that Hypothesis shows of a deferred strategy.
-    shown = ", ".join([*map(repr, elements), *(f"{key}={value!r}" for key, value in given.items())])
-    definition.__name__ = f"{name}({shown})"
+    arguments = ", ".join([*map(shown, elements), *(f"{key}={shown(value)}" for key, value in given.items())])
+    definition.__name__ = f"{name}({arguments})"
     return st.deferred(definition)

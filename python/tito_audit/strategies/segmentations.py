@@ -28,10 +28,16 @@ if TYPE_CHECKING:
     from tito_audit.candidates.vocabulary import Vocabulary
     from tito_audit.tokenizer import Tokenizer
 
-_STATES = 100_000
+LONGEST = 10_000
+"""Bytes of a text at most: the numbers have as many digits as the text has bytes, and as many of them are added up."""
+_STATES = 30_000
 """Places of the text times distances that are counted apart; what is farther away counts as one distance."""
 _CHECKED = 32
-"""How many segmentations are decoded before any is drawn."""
+"""How many segmentations are decoded before any is drawn, ..."""
+_CHECKED_BYTES = 20_000
+"""... and how many bytes they have together, as far as two are enough."""
+_BESIDE = 12
+"""Characters that are shown from where two texts differ."""
 
 
 def segmentations(tokenizer: Tokenizer, text: str) -> SearchStrategy[list[int]]:
@@ -43,11 +49,12 @@ def segmentations(tokenizer: Tokenizer, text: str) -> SearchStrategy[list[int]]:
 
     Args:
         tokenizer: What `tito_audit.load_tokenizer` returns.
-        text: The text; of an empty one the only segmentation is empty.
+        text: The text, of 10,000 bytes at most; of an empty one the only segmentation is empty.
 
     Raises:
-        InvalidArgument: When drawn from: an argument is wrong, or the tokens that encoding gives do not spell the text
-            (a normalizer, an unknown token, or a decoder that does more than join what tokens stand for).
+        InvalidArgument: When drawn from: an argument is wrong, the text is too long, or the tokens that encoding gives
+            do not spell it (a normalizer, an unknown token, or a decoder that does more than join what tokens stand
+            for).
 
     Example:
         >>> import tito_audit as tito
@@ -64,7 +71,7 @@ def segmentations(tokenizer: Tokenizer, text: str) -> SearchStrategy[list[int]]:
         numbers = st.integers(0, every.count - 1)
         return lambda draw: every[draw(numbers)]
 
-    return prepared("segmentations", prepare, tokenizer, text)
+    return prepared(segmentations, prepare, tokenizer, text)
 
 
 class Segmentations:
@@ -86,31 +93,40 @@ class Segmentations:
         """
         vocabulary = material(checked_tokenizer(tokenizer)).vocabulary
         canonical = _canonical(tokenizer, text)
+        if (printed := tokenizer.decode(canonical)) != text:
+            raise InvalidArgument(
+                f"text={shown(text)} does not come back from encoding, which drops or changes characters: "
+                f"{_difference(text, printed)}; take one that does"
+            )
         self._data = b"".join(vocabulary.bytes.get(token, b"") for token in canonical)
+        if len(self._data) > LONGEST:
+            raise InvalidArgument(f"text={shown(text)} has {len(self._data)} bytes: {LONGEST} at most can be counted")
         self._steps = _steps(vocabulary, self._data, canonical)
         farthest = max(1, min(2 * len(self._data) + 1, _STATES // (len(self._data) + 1)))
         self._counts = self._counted(farthest)
-        # Number of segmentations that are nearer than each distance.
-        self._nearer = [0, *accumulate(self._counts[0])]
-        self.count = self._nearer[-1]
-        for number in sorted({self.count * share // _CHECKED for share in range(_CHECKED)} | {self.count - 1}):
+        self.count = self._counts[0][0]
+        self._text = text
+        checked = min(_CHECKED, max(2, _CHECKED_BYTES // (len(self._data) + 1)))
+        for number in sorted({self.count * share // checked for share in range(checked)} | {self.count - 1}):
             if (printed := tokenizer.decode(self[number])) != text:
                 raise InvalidArgument(
                     f"text={shown(text)}: the ids {shown(self[number])} have the bytes of what encoding gives, and "
-                    f"print {shown(printed)}; take a text that comes back, and a tokenizer that joins its tokens' bytes"
+                    f"print otherwise: {_difference(text, printed)}; take a tokenizer that joins its tokens' bytes"
                 )
 
+    def __repr__(self) -> str:
+        """Show the text and how many segmentations there are."""
+        power = self.count.bit_length() - 1
+        return f"<Segmentations of {shown(self._text)}: {self.count if power < 64 else f'2**{power} or more'}>"
+
     def _counted(self, farthest: int) -> list[list[int]]:
-        """By place and distance, the number of ways to spell the rest; the last distance stands for all beyond."""
+        """By place and distance, the number of ways to spell the rest that are at least so far away."""
         size = len(self._data)
         counts = [[0] * (farthest + 1) for _ in range(size + 1)]
         counts[size][0] = 1
         for place in range(size - 1, -1, -1):
-            ours = counts[place]
-            for _, stop, cost in self._steps[place]:
-                for distance, ways in enumerate(counts[stop]):
-                    if ways:
-                        ours[min(distance + cost, farthest)] += ways
+            rests = [(counts[stop], cost) for _, stop, cost in self._steps[place]]
+            counts[place] = [sum([rest[max(0, far - cost)] for rest, cost in rests]) for far in range(farthest + 1)]
         return counts
 
     def __getitem__(self, number: int) -> list[int]:
@@ -118,22 +134,28 @@ class Segmentations:
 
         Raises:
             IndexError: There are fewer.
+            TypeError: It is no integer.
         """
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise TypeError(f"segmentations are numbered by integers: {shown(number)} is none")
         if not 0 <= number < self.count:
             raise IndexError(f"segmentation {number} of {self.count}")
-        farthest = len(self._nearer) - 2
-        distance = next(at for at in range(farthest + 1) if number < self._nearer[at + 1])
-        number -= self._nearer[distance]
+        farther = self._counts[0]
+        # The last distance that so many are not nearer than.
+        distance = max(at for at, ways in enumerate(farther) if number >= self.count - ways)
+        number -= self.count - farther[distance]
         place, found = 0, list[int]()
-        is_beyond = distance == farthest
+        is_beyond = distance == len(farther) - 1
         while place < len(self._data):
             for step in self._steps[place]:
                 _, stop, cost = step
-                rest = range(max(0, distance - cost), farthest + 1) if is_beyond else [distance - cost]
-                ways = sum(self._counts[stop][each] for each in rest if each >= 0)
-                if number < ways:
+                rest, ways = distance - cost, self._counts[stop]
+                share = ways[max(0, rest)]
+                if not is_beyond:
+                    share = share - ways[rest + 1] if rest >= 0 else 0
+                if number < share:
                     break
-                number -= ways
+                number -= share
             token, place, cost = step
             found.append(token)
             distance = max(0, distance - cost) if is_beyond else distance - cost
@@ -153,6 +175,14 @@ def _canonical(tokenizer: Tokenizer, text: object) -> list[int]:
     except (TokenizerError, UnicodeEncodeError) as error:
         raise InvalidArgument(f"text={shown(text)} cannot be encoded: {error}") from error
     return ids
+
+
+def _difference(text: str, printed: str) -> str:
+    """Where a text and what is printed first differ, and what they are there."""
+    length = min(len(text), len(printed))
+    at = next((at for at in range(length) if text[at] != printed[at]), length)
+    there, instead = (shown(each[at : at + _BESIDE]) for each in (text, printed))
+    return f"from character {at} on, {there} becomes {instead}"
 
 
 def _steps(vocabulary: Vocabulary, data: bytes, canonical: Sequence[int]) -> list[list[tuple[int, int, int]]]:

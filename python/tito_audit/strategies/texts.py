@@ -68,7 +68,7 @@ def texts(tokenizer: Tokenizer, *, min_size: int = 0, max_size: int | None = Non
 
     Args:
         tokenizer: What `tito_audit.load_tokenizer` returns.
-        min_size: Smallest number of characters.
+        min_size: Smallest number of characters, 800 at most: of more Hypothesis says that examples are too large.
         max_size: Largest number of characters; None for no limit.
 
     Raises:
@@ -79,7 +79,7 @@ def texts(tokenizer: Tokenizer, *, min_size: int = 0, max_size: int | None = Non
         low, high = checked_sizes(min_size, max_size)
         return _Texts(material(checked_tokenizer(tokenizer)).vocabulary, low, high).draw
 
-    return prepared("texts", prepare, tokenizer, min_size=min_size or None, max_size=max_size)
+    return prepared(texts, prepare, tokenizer, min_size=min_size, max_size=max_size)
 
 
 class _Texts:

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument
 
 from tito_audit.printable import inert
-from tito_audit.strategies.arguments import checked_count, checked_flag, checked_tokenizer
-from tito_audit.strategies.index import one_of, some_of
+from tito_audit.strategies.arguments import checked_count, checked_flag, checked_limit, checked_tokenizer
+from tito_audit.strategies.index import one_of, some_of, together_of
+from tito_audit.strategies.mixed import Mixed
 from tito_audit.strategies.prepared import prepared
 from tito_audit.strategies.straddling import Straddle, quiet_controls, straddles
 from tito_audit.strategies.windows import material
@@ -26,10 +27,11 @@ if TYPE_CHECKING:
 
 Kind = Literal["prompt", "sampled", "tool"]
 _MOST_TURNS = 4
+_MOST_ASKED = 20
+"""Sampled segments that can be asked for; each takes a hundred bytes of those that Hypothesis draws from."""
 _FINEST = 4096
 """Logprobs are negative multiples of one part in so many."""
 _YES = st.booleans()
-_TURNS = st.integers(1, _MOST_TURNS)
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def trajectories(
 
     Args:
         tokenizer: What `tito_audit.load_tokenizer` returns.
-        turns: Number of sampled segments; None for one to four.
+        turns: Number of sampled segments, 20 at most; None for one to four.
         tools: True for at least one tool result, False for none, None for both. The last segment may be one.
         straddling: True for trajectories with a straddling token: encoding them again gives a token that covers bytes
             of both mask values, so that no mask value is right for it. False for none, None for both.
@@ -97,15 +99,15 @@ def trajectories(
 
     def prepare() -> Callable[[DrawFn], Trajectory]:
         shape = _Shape(
-            None if turns is None else checked_count(turns, "turns", least=1),
+            None if turns is None else checked_count(turns, "turns", least=1, most=_MOST_ASKED),
             checked_flag(tools, "tools"),
             checked_flag(straddling, "straddling"),
-            None if max_segment is None else checked_count(max_segment, "max_segment", least=4),
+            checked_limit(max_segment, "max_segment", least=4),
         )
         return _Trajectories(checked_tokenizer(tokenizer), shape).draw
 
     return prepared(
-        "trajectories", prepare, tokenizer, turns=turns, tools=tools, straddling=straddling, max_segment=max_segment
+        trajectories, prepare, tokenizer, turns=turns, tools=tools, straddling=straddling, max_segment=max_segment
     )
 
 
@@ -134,7 +136,6 @@ class _Trajectories:
     def __init__(self, tokenizer: Tokenizer, shape: _Shape) -> None:
         self._found = material(tokenizer)
         self._shape = shape
-        self._tokens = self._found.vocabulary.plain
         self._loose = self._found.loose
         self._straddles = straddles(self._found) if shape.straddling is not False else []
         if not self._loose:
@@ -146,49 +147,71 @@ class _Trajectories:
             )
         ends = tokenizer.control.eos
         self._controls = [token for token in quiet_controls(self._found) if token not in ends]
-        self._odd = self._found.short_windows
+        self._tokens = self._found.vocabulary.plain
+        self._single, self._any = Mixed(self._tokens, []), Mixed(self._tokens, self._found.short_windows)
+        self._turns = st.lists(self._turn(), min_size=shape.turns or 1, max_size=shape.turns or _MOST_TURNS)
 
     def draw(self, draw: DrawFn) -> Trajectory:
         """Draw one trajectory."""
-        kinds = self._kinds(draw)
+        parts = self._parts(draw)
         edge, straddle = -2, None
         if self._shape.straddling or (self._shape.straddling is None and self._straddles and draw(_YES)):
-            sampled = [kind == "sampled" for kind in kinds]
+            sampled = [part.kind == "sampled" for part in parts]
             edge = one_of(draw, [at for at, pair in enumerate(pairwise(sampled)) if pair[0] != pair[1]])
-            straddle = one_of(draw, self._straddles)
-        # What straddles an edge stands on both sides of it already.
-        parts = [self._part(draw, kind, least=int(at - edge not in (0, 1))) for at, kind in enumerate(kinds)]
+            simpler = None if self._shape.straddling else self._beside_an_edge
+            straddle = some_of(draw, self._straddles, 1, 1, simpler)[0]
+        for at, part in enumerate(parts):
+            # What straddles an edge stands on both sides of it already.
+            if not part.ids and at - edge not in (0, 1):
+                part.add(self._tokens[:1], kept=False)
         return _finished(draw, self._settled(parts, edge, straddle))
 
-    def _kinds(self, draw: DrawFn) -> list[Kind]:
-        """Draw which segments there are."""
-        shape = self._shape
-        turns = draw(_TURNS) if shape.turns is None else shape.turns
-        is_tool = [shape.tools is not False and draw(_YES) for _ in range(turns)]
-        if shape.tools and not any(is_tool):
-            is_tool[0] = True
-        kinds: list[Kind] = ["prompt"]
-        for turn in range(turns):
-            kinds.append("sampled")
-            if is_tool[turn]:
-                kinds.append("tool")
-            elif turn + 1 < turns:
-                kinds.append("prompt")
-        return kinds
+    def _parts(self, draw: DrawFn) -> list[_Part]:
+        """Draw the segments, some of which may be empty."""
+        turns, shape = draw(self._turns), self._shape
+        parts = [part for turn in turns for part in turn]
+        # What comes before anything is sampled is a prompt.
+        parts[0] = parts[0]._replace(kind="prompt")
+        if shape.tools is not False and draw(_YES):
+            parts.append(self._part(draw, "tool"))
+        if shape.tools and all(part.kind != "tool" for part in parts):
+            if len(turns) > 1:
+                parts[2] = parts[2]._replace(kind="tool")
+            else:
+                parts.append(self._part(draw, "tool"))
+        return parts
 
-    def _part(self, draw: DrawFn, kind: Kind, *, least: int) -> _Part:
-        """Draw a segment of so many tokens at least, with room for others at an edge."""
+    def _turn(self) -> SearchStrategy[tuple[_Part, _Part]]:
+        """What comes before a sampled segment, and the segment: one after the other, so that a turn can be left out."""
+
+        @st.composite
+        def turn(draw: DrawFn) -> tuple[_Part, _Part]:
+            is_tool = self._shape.tools is not False and draw(_YES)
+            return self._part(draw, "tool" if is_tool else "prompt"), self._part(draw, "sampled")
+
+        return turn()
+
+    def _part(self, draw: DrawFn, kind: Kind) -> _Part:
+        """Draw a segment, with room for others at an edge."""
         part = _Part(kind, [], [])
         room = None if self._shape.max_segment is None else self._shape.max_segment - 3
         if kind == "prompt" and self._controls:
             part.add(some_of(draw, self._controls, 0, 1), kept=True)
-        part.add(some_of(draw, self._tokens, least, room), kept=False)
-        if kind == "sampled" and self._odd and room is None:
-            for window in some_of(draw, self._odd, 0, 1):
-                part.add(list(window), kept=True)
-                # What stands behind it is no part of it.
+        entries = self._any if kind == "sampled" and room is None else self._single
+        is_odd = False
+        for window in some_of(draw, entries, 0, room, self._found.parts.of_window):
+            if is_odd:
+                # What stands behind a window is no part of it.
                 part.add(self._loose[:1], kept=False)
+            is_odd = len(window) > 1
+            part.add(list(window), kept=is_odd)
         return part
+
+    def _beside_an_edge(self, straddle: Straddle) -> list[Straddle]:
+        """What a straddle shrinks to where nothing has to straddle: one of its tokens, or a part of one."""
+        first, parts = tuple(self._tokens[:1]), self._found.parts.of_window
+        after = [Straddle(first, part) for part in [*parts(straddle.right), straddle.right]]
+        return after + [Straddle(part, first) for part in [*parts(straddle.left), straddle.left]]
 
     def _settled(self, parts: list[_Part], edge: int, straddle: Straddle | None) -> list[_Part]:
         """Make of the parts what was asked for: as they are, with loose tokens where others drift, or all loose."""
@@ -243,6 +266,6 @@ def _finished(draw: DrawFn, parts: list[_Part]) -> Trajectory:
         segments.append(Segment(part.kind, len(token_ids), len(token_ids) + len(part.ids)))
         token_ids += part.ids
         mask += [int(part.kind == "sampled")] * len(part.ids)
-    drawn = iter(some_of(draw, range(8 * _FINEST), sum(mask), sum(mask)))
+    drawn = iter(together_of(draw, range(8 * _FINEST), sum(mask)))
     logprobs = [-(next(drawn) + 1) / _FINEST if is_sampled else 0.0 for is_sampled in mask]
     return Trajectory(token_ids, mask, logprobs, tuple(segments))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from tito_audit.lazy import lazy
 from tito_audit.strategies.arguments import NAMES
 from tito_audit.strategies.judge import NONE, Judge, Verdicts
 from tito_audit.strategies.loose import loose_tokens
+from tito_audit.strategies.parts import Parts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 BROKEN = NAMES.index("invalid-utf8")
 _SHORT = 5_000
 """Short windows that a sampled segment may hold, at most."""
+_ALONE, _FIRST = 400, 60
+"""Tokens, and those among them that others may go on from, which are tried for a row that comes back."""
+_FEW = 4
+"""Tokens of such a row in the first try; rows of the wanted size that are tried."""
 _ROUNDS = 4
 """How often a row is repaired token by token before all of it is."""
 
@@ -79,6 +84,7 @@ class Material:
         """Read the vocabulary; nothing is judged yet."""
         self.vocabulary = Vocabulary(tokenizer)
         self.judge = Judge(tokenizer)
+        self.parts = Parts(self.vocabulary)
         self._tokenizer = tokenizer
 
     @lazy
@@ -97,6 +103,27 @@ class Material:
         windows = self.windows
         is_free = windows.bears_before & windows.bears_after & (windows.cause != BROKEN)
         return [windows.ids[at] for at in np.flatnonzero(is_free) if len(windows.ids[at]) in (2, 3)][:_SHORT]
+
+    def clean_row(self, size: int) -> list[int] | None:
+        """Find a row of so many tokens that comes back, of few and small tokens; None where none was found."""
+        if not size:
+            return []
+        shown = [*self.vocabulary.every[:_ALONE], *islice(self.vocabulary.added, _ALONE)]
+        pairs = [(token, token) for token in [*self.loose[:1], *shown]]
+        # Where nothing comes back twice, some may begin a text that others go on with.
+        firsts = [token for (token, _), is_clean in zip(pairs, self._are_clean(pairs, 1), strict=True) if is_clean]
+        for tried in (pairs, list(product(firsts[:_FIRST], shown[:_FIRST]))):
+            few = [
+                pair for pair, is_clean in zip(tried, self._are_clean(tried, min(size, _FEW)), strict=True) if is_clean
+            ]
+            for (first, then), is_clean in zip(few[:_FEW], self._are_clean(few[:_FEW], size), strict=True):
+                if is_clean:
+                    return [first] + [then] * (size - 1)
+        return None
+
+    def _are_clean(self, pairs: list[tuple[int, int]], size: int) -> NDArray[np.bool_]:
+        """Whether rows of one token and repetitions of another come back."""
+        return self.judge.are_clean([[first] + [then] * (size - 1) for first, then in pairs])
 
     def cleaned(self, row: list[int], sure: list[int]) -> list[int]:
         """Put loose tokens in the place of those that drift, until the row comes back; `sure` where none helps."""
