@@ -106,7 +106,7 @@ def _bytes(tok: Tokenizer, ids: Iterable[int]) -> dict[int, bytes]:
 
 def _ids_of_file(tok: Tokenizer) -> Iterable[int]:
     """Ids that the vocabulary of the model's file gives; an object of Python has no file."""
-    model = {} if tok.serialised is None else json.loads(tok.serialised)["model"]
+    model = {} if tok.serialised is None else json.loads(tok.serialised).get("model") or {}
     vocab = model.get("vocab") or {}
     return vocab.values() if isinstance(vocab, dict) else range(len(vocab))
 

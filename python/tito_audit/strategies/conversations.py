@@ -85,7 +85,7 @@ def conversations(
         reasoning: Whether messages of assistants may have ``reasoning_content``.
         arguments: ``"object"`` for arguments as objects, which templates want; ``"text"`` for JSON in one of the ways
             to write it, which APIs give.
-        min_size: Smallest number of messages, 20 at most: of more Hypothesis says that examples are too large.
+        min_size: Smallest number of messages, 20 at most: of more Hypothesis says that drawing is slow.
         max_size: Largest number of messages; None for no limit.
 
     Raises:

@@ -102,9 +102,7 @@ class Edited:
         self._sure = self._surely()
         self._tokens, self._parts = found.vocabulary.plain if self._loose else [], found.parts.of_token
         self._optional = None if asked.max_size is None else asked.max_size - asked.min_size
-        self._room = (
-            self._optional if asked.min_edits < _MANY else min(1, 1 if self._optional is None else self._optional)
-        )
+        self._room = self._optional if asked.min_edits < _MANY else int(self._optional != 0)
         self._edits = st.lists(self._edit(), min_size=asked.min_edits, max_size=asked.min_edits + MORE)
 
     def _surely(self) -> list[int]:

@@ -62,7 +62,8 @@ def canonical(tokenizer: Tokenizer, *, min_size: int = 0, max_size: int | None =
 
     Args:
         tokenizer: What `tito_audit.load_tokenizer` returns.
-        min_size: Smallest number of tokens, 800 at most: of more Hypothesis says that examples are too large.
+        min_size: Smallest number of tokens, 800 at most: of more Hypothesis says that examples are too large, and of
+            some hundred that drawing is slow where the reference engine judges.
         max_size: Largest number of tokens; None for no limit.
 
     Raises:
@@ -104,7 +105,8 @@ def non_canonical(
 
     Args:
         tokenizer: What `tito_audit.load_tokenizer` returns.
-        min_size: Smallest number of tokens, 800 at most: of more Hypothesis says that examples are too large.
+        min_size: Smallest number of tokens, 800 at most: of more Hypothesis says that examples are too large, and of
+            some hundred that drawing is slow where the reference engine judges.
         max_size: Largest number of tokens; None for no limit.
         min_edits: Smallest number of places that differ (drift spans); from 1 to 100.
         silent: True for rows that encode to as many tokens, so that no check of lengths notices; False for rows that do

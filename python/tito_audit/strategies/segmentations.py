@@ -136,7 +136,7 @@ class Segmentations:
             IndexError: There are fewer.
             TypeError: It is no integer.
         """
-        if isinstance(number, bool) or not isinstance(number, int):
+        if isinstance(number, bool) or not hasattr(number, "__index__"):
             raise TypeError(f"segmentations are numbered by integers: {shown(number)} is none")
         if not 0 <= number < self.count:
             raise IndexError(f"segmentation {number} of {self.count}")

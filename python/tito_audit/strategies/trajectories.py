@@ -172,13 +172,9 @@ class _Trajectories:
         parts = [part for turn in turns for part in turn]
         # What comes before anything is sampled is a prompt.
         parts[0] = parts[0]._replace(kind="prompt")
-        if shape.tools is not False and draw(_YES):
+        is_last = shape.tools is not False and draw(_YES)
+        if is_last or (shape.tools and all(part.kind != "tool" for part in parts)):
             parts.append(self._part(draw, "tool"))
-        if shape.tools and all(part.kind != "tool" for part in parts):
-            if len(turns) > 1:
-                parts[2] = parts[2]._replace(kind="tool")
-            else:
-                parts.append(self._part(draw, "tool"))
         return parts
 
     def _turn(self) -> SearchStrategy[tuple[_Part, _Part]]:
