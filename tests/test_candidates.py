@@ -199,7 +199,6 @@ def test_ids_behind_a_gap_are_known_where_they_are_named() -> None:
     spec = json.loads(bpe(["a", "b"]).to_str())
     spec["model"]["vocab"]["b"] = 1 << 20
     tok = tito.Tokenizer(json.dumps(spec).encode(), "t")
-    assert Vocabulary(tok).every == [0]
     assert Vocabulary(tok, [0, 5, 1 << 20]).every == [0, 1 << 20]
 
 
@@ -231,4 +230,4 @@ def test_no_id_is_missed_however_far_behind_the_others() -> None:
         pieces = Tokenizer(models.Unigram([("a", 0.0), ("b", -1.0)], 0))
         for wheel in (bpe, words, pieces):
             known = wheel.get_vocab(with_added_tokens=True).values()
-            assert sorted(Vocabulary(tito.load_tokenizer(wheel)).bytes) == sorted(known)
+            assert set(Vocabulary(tito.load_tokenizer(wheel)).bytes) == set(known)

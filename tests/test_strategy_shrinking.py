@@ -32,9 +32,9 @@ def smallest(strategy: SearchStrategy[T], fails: Callable[[T], bool], number: in
     def test(example: T) -> None:
         if fails(example):
             last.append(example)
-            raise ValueError
+            raise ValueError("found")
 
-    with pytest.raises(ValueError, match=""):
+    with pytest.raises(ValueError, match="found"):
         test()
     return last[-1]
 

@@ -32,6 +32,8 @@ class Mixed(Sequence["Window"]):
         """Give the window at a place."""
         if isinstance(place, slice):
             return [self[at] for at in range(*place.indices(len(self)))]
+        if not 0 <= place < len(self):
+            raise IndexError(place)
         first = len(self) - self._share
         if place < first:
             return (self._tokens[place * len(self._tokens) // first],)
