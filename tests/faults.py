@@ -144,8 +144,8 @@ FAULTS = (
     Fault(
         "a window passes whose pairs do not stay",
         "rust/fast/local.rs",
-        "let mut stay = |pair: &[u32]| self.pairs.stay(pair[0], pair[1], cache);",
-        "let mut stay = |pair: &[u32]| self.pairs.stay(pair[0], pair[1], cache) || true;",
+        "is_boundary || self.pairs.stay(ids[at - 1], ids[at], cache)",
+        "is_boundary || self.pairs.stay(ids[at - 1], ids[at], cache) || true",
     ),
     # Whole words
     Fault(
@@ -201,8 +201,8 @@ FAULTS = (
     Fault(
         "a boundary stands behind the token it is in front of",
         "rust/fast/local.rs",
-        "std::mem::replace(&mut first, at)..at",
-        "std::mem::replace(&mut first, at + 1)..at + 1",
+        "                piece(at);",
+        "                piece(at + 1);",
     ),
     Fault(
         "tokens without bytes are part of a pre-token",
@@ -269,8 +269,8 @@ FAULTS = (
     Fault(
         "a window passes with the text of an added token in it",
         "rust/fast/redo.rs",
-        "!window.holds_added && fast.split_tokens(",
-        "fast.split_tokens(",
+        "if window.holds_added { None } else { fast.tell(ids, cache) }",
+        "fast.tell(ids, cache)",
     ),
     Fault(
         "of two added tokens that share bytes only the later one is looked at",

@@ -29,7 +29,7 @@ _ROUNDS = 3
 """How often a row is judged while tokens around its windows are replaced, before all of them are."""
 _MANY = 8
 """With so many edits there is one token between two at most: drawing more of them takes longer than all else."""
-MORE = 3
+MORE = 5
 """How many edits more than asked for a row has at most."""
 _MOST = 8_000
 """Windows of one cause at most."""
