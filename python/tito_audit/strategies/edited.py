@@ -35,7 +35,7 @@ _MOST = 8_000
 """Windows of one cause at most."""
 _RARER = 2
 """A rare cause is drawn so many times less often than the most frequent one at most, ..."""
-_REPEATED = 50
+_REPEATED = 80
 """... unless each of its windows would come more often than this: rows are to differ."""
 _TRIED = 400
 """Windows that are tried for the row that stands in for all others."""
