@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from hypothesis.errors import InvalidArgument
@@ -68,7 +69,8 @@ def causes(tokenizer: Tokenizer, *, rare: bool = False) -> dict[str, list[int]]:
         {'merge': [0, 0]}
     """
     known = material(checked_tokenizer(tokenizer))
-    short, shortest = (frozenset(known.vocabulary.every[:count]) for count in (_PAIRS, _TRIPLES))
+    by_size = nsmallest(_PAIRS, known.vocabulary.bytes, key=lambda token: (len(known.vocabulary.bytes[token]), token))
+    short, shortest = frozenset(by_size), frozenset(by_size[:_TRIPLES])
     smallest: dict[int, list[int]] = {}
     for ids, cause in zip(known.windows.ids, known.windows.cause.tolist(), strict=True):
         if cause not in smallest and (rare or _are_among(ids, short, shortest)):
