@@ -11,8 +11,8 @@ from tokenizers import AddedToken
 import tito_audit as tito
 from faulty import spec_of, with_added_token
 from tiny import bpe, byte_level, load, refusing, sentence_piece, straddler
+from tito_audit.candidates.judged import CAUSES
 from tito_audit.fuzzing.entries import CANNOT
-from tito_audit.fuzzing.judging import CAUSES
 from tito_audit.fuzzing.report import FuzzReport, fuzz
 from tito_audit.fuzzing.search import Budget
 from tito_audit.tokenizer import Tokenizer

@@ -55,7 +55,7 @@ LAYERS = (
     {"step"},
     {"guard"},
     {"auditing.auditor", "auditing.shown_rows", "audit"},
-    {"candidates", "candidates.vocabulary"},
+    {"candidates", "candidates.judged", "candidates.vocabulary"},
     {"candidates.spellings"},
     {"candidates.kinds"},
     {"fuzzing", "fuzzing.sketch", "fuzzing.judging"},

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tito_audit.candidates.judged import CAUSES, NONE, first_causes
 from tito_audit.candidates.vocabulary import Vocabulary, Window
-from tito_audit.fuzzing.judging import CAUSES, NONE, Judge, first_causes
+from tito_audit.fuzzing.judging import Judge
 
 CANNOT = "cannot-be-encoded"
 """Stands for the cause where the reference cannot encode what an entry prints."""
@@ -39,7 +40,7 @@ def not_self_canonical(vocabulary: Vocabulary, judge: Judge) -> list[Entry]:
     for start in range(0, len(ids), _CHUNK):
         chunk = ids[start : start + _CHUNK]
         batch = judge([(token,) for token in chunk])
-        causes, offsets = first_causes(batch), batch.reencoded_offsets
+        causes, offsets = first_causes(batch.columns), batch.reencoded_offsets
         for row in np.flatnonzero(batch.drifted):
             cause = CAUSES[causes[row]] if causes[row] != NONE else CANNOT
             back = tuple(batch.reencoded_ids[offsets[row] : offsets[row + 1]].tolist())

@@ -4,24 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from itertools import chain
 
-import numpy as np
-from numpy.typing import NDArray
-
-from tito_audit import _core
 from tito_audit.batch import Batch
+from tito_audit.candidates.judged import end_to_end
 from tito_audit.candidates.vocabulary import Window
 from tito_audit.check import check_batch
 from tito_audit.errors import EngineWarning
-from tito_audit.rules import RULES
 from tito_audit.tokenizer import Tokenizer
-
-CAUSES = tuple(RULES[code].name for code in _core.CAUSES)
-"""Names of the causes in order of precedence."""
-BROKEN = CAUSES.index("invalid-utf8")
-NONE = 255
-"""Stands for the cause of a row that has no span."""
 
 
 class Judge:
@@ -41,22 +30,9 @@ class Judge:
 
     def __call__(self, windows: Sequence[Window]) -> Batch:
         """Judge rows."""
-        lengths = np.fromiter(map(len, windows), dtype=np.int64, count=len(windows))
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
-        ids = np.fromiter(chain.from_iterable(windows), dtype=np.int64, count=int(offsets[-1]))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", EngineWarning)  # it is kept, and said at the end
-            batch = check_batch((ids, offsets), self.tok)
+            batch = check_batch(end_to_end(windows), self.tok)
         self.rows += len(windows)
         self.mismatches += [f"{windows[row]}: {each}" for row, each in batch.mismatches.items()]
         return batch
-
-
-def first_causes(batch: Batch) -> NDArray[np.int64]:
-    """First cause of each row in order of precedence, as an index into `CAUSES`; `NONE` for a row without spans."""
-    causes, offsets = batch.columns["span_cause"], batch.columns["span_offsets"]
-    found = np.full(len(batch), NONE, dtype=np.int64)
-    rows = np.flatnonzero(np.diff(offsets))
-    if len(rows):
-        found[rows] = np.minimum.reduceat(causes, offsets[rows])
-    return found

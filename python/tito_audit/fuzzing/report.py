@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tito_audit.candidates.judged import CAUSES, NONE
 from tito_audit.candidates.spellings import Spellings
 from tito_audit.candidates.vocabulary import Vocabulary, Window, is_ordinary
 from tito_audit.fuzzing.entries import CANNOT, Entry, not_self_canonical
-from tito_audit.fuzzing.judging import CAUSES, NONE, Judge
+from tito_audit.fuzzing.judging import Judge
 from tito_audit.fuzzing.profile import Anatomy, Profile
 from tito_audit.fuzzing.search import Budget, Example, Searched, search
 from tito_audit.fuzzing.windows import Windows

@@ -10,9 +10,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from tito_audit.batch import Batch
+from tito_audit.candidates.judged import BROKEN, CAUSES, NONE, first_causes
 from tito_audit.candidates.vocabulary import Vocabulary, Window
 from tito_audit.fuzzing.entries import Entry
-from tito_audit.fuzzing.judging import BROKEN, CAUSES, NONE, Judge, first_causes
+from tito_audit.fuzzing.judging import Judge
 from tito_audit.fuzzing.windows import Windows
 
 _CHUNK = 2048
@@ -193,7 +194,7 @@ class _Found:
 
 def _usable(batch: Batch) -> Iterator[tuple[int, int]]:
     """Rows that drift, with their cause: over valid text unless that is the cause."""
-    causes = first_causes(batch)
+    causes = first_causes(batch.columns)
     usable = batch.drifted & (causes != NONE) & (batch.invalid_utf8 == (causes == BROKEN))
     for row in np.flatnonzero(usable).tolist():
         yield row, int(causes[row])

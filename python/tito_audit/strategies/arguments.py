@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hypothesis.errors import InvalidArgument
 
 from tito_audit import _core
+from tito_audit.candidates.judged import CAUSES
 from tito_audit.errors import UnknownCodeError
 from tito_audit.records import shown
 from tito_audit.rules import RULES
@@ -24,8 +25,6 @@ takes four or five.
 """
 _ROOM = 8 * 1024
 """Bytes that Hypothesis draws an example from."""
-NAMES = tuple(RULES[code].name for code in _core.CAUSES)
-"""Names of the causes in order of precedence."""
 
 
 def checked_tokenizer(tokenizer: object) -> Tokenizer:
@@ -102,7 +101,7 @@ def checked_cause(cause: object) -> str:
     Raises:
         InvalidArgument: There is no such cause.
     """
-    needed = f"one of {', '.join(NAMES)} is needed"
+    needed = f"one of {', '.join(CAUSES)} is needed"
     if not isinstance(cause, str):
         raise InvalidArgument(f"cause={shown(cause)}: {needed}")
     try:

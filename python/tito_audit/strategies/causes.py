@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 from hypothesis.errors import InvalidArgument
 
+from tito_audit.candidates.judged import CAUSES
 from tito_audit.printable import inert
-from tito_audit.strategies.arguments import NAMES, checked_tokenizer
+from tito_audit.strategies.arguments import checked_tokenizer
 from tito_audit.strategies.windows import material
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tito_audit.candidates.vocabulary import Window
     from tito_audit.tokenizer import Tokenizer
 
@@ -69,13 +72,16 @@ def causes(tokenizer: Tokenizer, *, rare: bool = False) -> dict[str, list[int]]:
         {'merge': [0, 0]}
     """
     known = material(checked_tokenizer(tokenizer))
-    by_size = nsmallest(_PAIRS, known.vocabulary.bytes, key=lambda token: (len(known.vocabulary.bytes[token]), token))
-    short, shortest = frozenset(by_size), frozenset(by_size[:_TRIPLES])
+    windows: Iterable[tuple[Window, int]] = zip(known.windows.ids, known.windows.cause.tolist(), strict=True)
+    if not rare:
+        by_size = nsmallest(_PAIRS, known.vocabulary.bytes, key=lambda each: (len(known.vocabulary.bytes[each]), each))
+        short, shortest = frozenset(by_size), frozenset(by_size[:_TRIPLES])
+        windows = ((ids, cause) for ids, cause in windows if _are_among(ids, short, shortest))
     smallest: dict[int, list[int]] = {}
-    for ids, cause in zip(known.windows.ids, known.windows.cause.tolist(), strict=True):
-        if cause not in smallest and (rare or _are_among(ids, short, shortest)):
+    for ids, cause in windows:
+        if cause not in smallest:
             smallest[cause] = list(ids)
-    return {NAMES[cause]: smallest[cause] for cause in sorted(smallest)}
+    return {CAUSES[cause]: smallest[cause] for cause in sorted(smallest)}
 
 
 def _are_among(ids: Window, short: frozenset[int], shortest: frozenset[int]) -> bool:
@@ -94,4 +100,4 @@ def checked_possible(tokenizer: Tokenizer, cause: str) -> int:
             f"cause={cause!r}: {inert(tokenizer.source)} was not found to show it: {WHY[cause]}; "
             f"it shows {', '.join(possible) or 'no cause at all'}"
         )
-    return NAMES.index(cause)
+    return CAUSES.index(cause)

@@ -14,9 +14,9 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument
 
-from tito_audit.strategies.arguments import NAMES
+from tito_audit.candidates.judged import BROKEN, CAUSES
 from tito_audit.strategies.index import one_of, parts, some_of, together_of, weigh
-from tito_audit.strategies.windows import BROKEN, Material
+from tito_audit.strategies.windows import Material
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tito_audit.strategies.judge import Verdict
 
-SPACING = NAMES.index("control-spacing")
+SPACING = CAUSES.index("control-spacing")
 _ROUNDS = 3
 """How often a row is judged while tokens around its windows are replaced, before all of them are."""
 _MANY = 8
@@ -49,7 +49,7 @@ class Asked(NamedTuple):
     min_edits: int
     silent: bool | None
     cause: int | None
-    """Index into `NAMES`."""
+    """Index into `CAUSES`."""
 
     def suits(self, verdict: Verdict) -> bool:
         """Whether a row is what was asked for, apart from its length."""
@@ -124,7 +124,7 @@ class Edited:
             if asked.min_size <= len(row) and asked.suits(self._judge.row(row)):
                 return row
         what = [f"{name}={value!r}" for name, value in asked._asdict().items() if value is not None and name != "cause"]
-        cause = [] if asked.cause is None else [f"cause={NAMES[asked.cause]!r}"]
+        cause = [] if asked.cause is None else [f"cause={CAUSES[asked.cause]!r}"]
         raise InvalidArgument(f"no row of this tokenizer was found with {', '.join([*cause, *what])}")
 
     def draw(self, draw: DrawFn) -> list[int]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tito_audit.candidates.judged import NONE, end_to_end, first_causes
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -14,9 +16,6 @@ if TYPE_CHECKING:
 
     from tito_audit._core import AuditColumns
     from tito_audit.tokenizer import Tokenizer
-
-NONE = 255
-"""Stands for the cause of a row that has no span."""
 
 
 class Verdict(NamedTuple):
@@ -33,7 +32,7 @@ class Verdict(NamedTuple):
     spans: list[tuple[int, int]]
     """Drift spans on the row's own tokens."""
     cause: int
-    """Their first cause in order of precedence, as an index into `_core.CAUSES`; `NONE` without spans."""
+    """Their first cause in order of precedence, as an index into `CAUSES`; `NONE` without spans."""
     straddling: int
     """Number of straddling tokens, where there is a mask."""
 
@@ -48,7 +47,7 @@ class Verdicts(NamedTuple):
     spans: NDArray[np.int64]
     """Number of drift spans."""
     cause: NDArray[np.int64]
-    """Their first cause in order of precedence, as an index into `_core.CAUSES`; `NONE` for a row without spans."""
+    """Their first cause in order of precedence, as an index into `CAUSES`; `NONE` for a row without spans."""
     straddling: NDArray[np.int64]
 
 
@@ -76,26 +75,21 @@ class Judge:
 
     def rows(self, rows: Sequence[Sequence[int]], mask: Sequence[Sequence[int]] | None = None) -> Verdicts:
         """Judge many rows."""
-        lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
-        flat = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(offsets[-1]))
+        flat, offsets = end_to_end(rows)
         columns = self._columns(flat, offsets, None if mask is None else list(chain.from_iterable(mask)))
         return Verdicts(
             drifting=columns["drifted"],
             artefact=columns["artefact"],
             broken=columns["invalid_utf8"],
-            longer_by=np.where(columns["drifted"], np.diff(columns["reencoded_offsets"]) - lengths, 0),
+            longer_by=np.where(columns["drifted"], np.diff(columns["reencoded_offsets"]) - np.diff(offsets), 0),
             spans=np.diff(columns["span_offsets"]),
-            cause=_first_cause(columns),
+            cause=first_causes(columns),
             straddling=np.diff(columns["straddling_offsets"]),
         )
 
     def are_clean(self, rows: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
         """Tell which rows come back as they are."""
-        lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
-        flat = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(offsets[-1]))
-        columns = self._columns(flat, offsets, None)
+        columns = self._columns(*end_to_end(rows), None)
         clean = ~columns["drifted"]
         clean[[row for row, _ in columns["errors"]]] = False
         return clean
@@ -103,12 +97,3 @@ class Judge:
     def _columns(self, ids: NDArray[np.int64], offsets: NDArray[np.int64], mask: Sequence[int] | None) -> AuditColumns:
         values = None if mask is None else np.array(mask, dtype=np.uint8)
         return self._tokenizer.core.audit(ids, offsets, mask=values, engine=self._tokenizer.allowed)
-
-
-def _first_cause(columns: AuditColumns) -> NDArray[np.int64]:
-    causes, offsets = columns["span_cause"], columns["span_offsets"]
-    found = np.full(len(offsets) - 1, NONE, dtype=np.int64)
-    rows = np.flatnonzero(np.diff(offsets))
-    if len(rows):
-        found[rows] = np.minimum.reduceat(causes, offsets[rows])
-    return found

@@ -37,16 +37,15 @@ class Parts:
         """Give the parts of a window's tokens, and where there are several the tokens themselves, one alone each."""
         parts = [part for token in window for part in self.of_token(token)]
         alone = [*parts, *(window if len(window) > 1 else ())]
-        return [(token,) for token in sorted(set(alone), key=self._size)]
-
-    def _size(self, token: int) -> tuple[int, bytes, int]:
-        data = self._vocabulary.bytes[token]
-        return len(data), data, token
+        return sorted(((token,) for token in set(alone)), key=self._vocabulary.size)
 
     def _found(self, data: bytes) -> list[int]:
         is_whole, data = is_text(data), data[:_LONGEST]
         ends = ((start, stop) for start in range(len(data)) for stop in range(start + 1, len(data) + 1))
         pieces = {data[start:stop] for start, stop in ends} - {data}
         named = (self._vocabulary.named(piece)[0] for piece in pieces if self._vocabulary.named(piece))
-        found = sorted((t for t in named if not is_whole or is_text(self._vocabulary.bytes[t])), key=self._size)
+        found = sorted(
+            (t for t in named if not is_whole or is_text(self._vocabulary.bytes[t])),
+            key=lambda token: self._vocabulary.size((token,)),
+        )
         return found if len(found) <= MOST else found[: MOST // 2] + found[-MOST // 2 :]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tito_audit.strategies.windows import BROKEN
+from tito_audit.candidates.judged import BROKEN
 
 if TYPE_CHECKING:
     from tito_audit.candidates.vocabulary import Window

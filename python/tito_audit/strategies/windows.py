@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tito_audit.candidates.judged import BROKEN, NONE
 from tito_audit.candidates.kinds import NARROW, WIDE, Kinds
 from tito_audit.candidates.spellings import Spellings
 from tito_audit.candidates.vocabulary import Vocabulary, Window
 from tito_audit.lazy import lazy
-from tito_audit.strategies.arguments import NAMES
-from tito_audit.strategies.judge import NONE, Judge, Verdicts
+from tito_audit.strategies.judge import Judge, Verdicts
 from tito_audit.strategies.loose import loose_tokens
 from tito_audit.strategies.parts import Parts
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from tito_audit.tokenizer import Tokenizer
 
-BROKEN = NAMES.index("invalid-utf8")
 _SHORT = 5_000
 """Short windows that a sampled segment may hold, at most."""
 _ALONE, _FIRST = 400, 60
@@ -39,7 +38,7 @@ class Windows:
 
     Attributes:
         ids: Their tokens.
-        cause: The first cause of their spans in order of precedence, as an index into `NAMES`.
+        cause: The first cause of their spans in order of precedence, as an index into `CAUSES`.
         longer_by: How many tokens more encoding gives.
         spans: Their drift spans.
         bears_before: Whether it drifts just so behind a loose token.
