@@ -9,7 +9,7 @@ use tokenizers::models::bpe::BPE;
 use super::Fast;
 use super::added::AddedTexts;
 use super::cuts::Cuts;
-use super::normal::{Composing, Normal};
+use super::normal::{Composition, Normal};
 use super::texts::Texts;
 use super::words::Words;
 use crate::byte_level;
@@ -102,7 +102,7 @@ impl machine::Split for Family<'_> {
 fn normal(section: &Value) -> Option<Normal> {
     match section.get("type") {
         None => section.is_null().then_some(Normal::Identity),
-        Some(kind) if kind == "NFC" => Some(Normal::Composed(Composing::new())),
+        Some(kind) if kind == "NFC" => Some(Normal::Composed(Composition::new())),
         Some(kind) if kind == "Sequence" => match &section.get("normalizers")?.as_array()?[..] {
             [] => Some(Normal::Identity),
             [one] => normal(one),

@@ -7,35 +7,45 @@ use crate::machine::{Start, Traits};
 
 /// The last code point, rounded up, that a composition of two characters involves.
 const LAST: u32 = 0x2_FFFF;
+const WORD: usize = u64::BITS as usize;
 
 /// A normalizer that the fast engine knows.
 pub(crate) enum Normal {
     /// It leaves every text as it is.
     Identity,
     /// Canonical composition (NFC).
-    Composed(Composing),
+    Composed(Composition),
 }
 
-/// Characters that can be joined with what is before them, in order.
-pub(crate) struct Composing(Vec<char>);
+/// What composition does to single characters.
+pub(crate) struct Composition {
+    /// Those that can be joined with what is before them, in order.
+    joining: Vec<char>,
+    /// A bit per code point up to `LAST`: it comes through as it is, and so does every text of such characters.
+    settled: Box<[u64]>,
+}
 
 impl Normal {
     /// Whether `text` comes through as it is.
     pub(crate) fn keeps(&self, text: &str) -> bool {
         match self {
             Self::Identity => true,
-            Self::Composed(_) => text.is_ascii() || text.nfc().map(|(c, _)| c).eq(text.chars()),
+            Self::Composed(composition) => {
+                text.is_ascii()
+                    || text.chars().all(|c| composition.settles(c))
+                    || composed(text.chars()).eq(text.chars())
+            }
         }
     }
 
     /// What the two ends of a token can do under this normalizer.
     pub(crate) fn traits(&self, text: &str) -> Traits {
-        let Self::Composed(composing) = self else { return Traits::default() };
+        let Self::Composed(composition) = self else { return Traits::default() };
         // What is behind a mark at the front cannot reach the character before it unless it is a mark too.
         let mut front = text.char_indices().take_while(|&(at, c)| at == 0 || is_mark(c)).map(|(_, c)| c);
         let start = if text.is_ascii() {
             Start::Inert
-        } else if front.clone().any(|c| composing.contains(c)) {
+        } else if front.clone().any(|c| composition.joins(c)) {
             Start::Composes
         } else if front.next().is_some_and(is_mark) {
             Start::Reorders
@@ -46,23 +56,94 @@ impl Normal {
     }
 }
 
-impl Composing {
-    /// Every character behind the first of some decomposition.
+impl Composition {
+    /// By the tables of the reference.
     pub(crate) fn new() -> Self {
-        let mut composing = Vec::new();
-        for c in (0..=LAST).filter_map(char::from_u32).filter(|c| !c.is_ascii()) {
-            composing.extend(std::iter::once(c).nfd().skip(1).map(|(part, _)| part));
+        let mut joining = Vec::new();
+        // A character that is its own decomposition, or composes to itself again, and how that begins.
+        let mut stable = Vec::new();
+        for c in (0..=LAST).filter_map(char::from_u32) {
+            let mut parts = std::iter::once(c).nfd().map(|(part, _)| part);
+            let Some(first) = parts.next() else { continue };
+            let others = joining.len();
+            joining.extend(parts);
+            if first == c || joining.len() > others && composed(std::iter::once(c)).eq([c]) {
+                stable.push((c, first));
+            }
         }
-        composing.sort_unstable();
-        composing.dedup();
-        Self(composing)
+        joining.sort_unstable();
+        joining.dedup();
+        let mut composition = Self { joining, settled: vec![0; (LAST as usize + 1) / WORD].into() };
+        for (c, first) in stable {
+            // Nothing before it goes past a starter that joins nothing, so that what is on either side is composed apart.
+            if !is_mark(first) && !composition.joins(first) {
+                composition.settled[c as usize / WORD] |= 1 << (c as usize % WORD);
+            }
+        }
+        composition
     }
 
-    pub(crate) fn contains(&self, c: char) -> bool {
-        self.0.binary_search(&c).is_ok()
+    pub(crate) fn joins(&self, c: char) -> bool {
+        self.joining.binary_search(&c).is_ok()
     }
+
+    fn settles(&self, c: char) -> bool {
+        self.settled.get(c as usize / WORD).is_some_and(|word| word >> (c as usize % WORD) & 1 == 1)
+    }
+}
+
+fn composed(chars: impl Iterator<Item = char>) -> impl Iterator<Item = char> {
+    chars.nfc().map(|(c, _)| c)
 }
 
 fn is_mark(c: char) -> bool {
     canonical_combining_class(c) != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::LazyLock;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    static COMPOSITION: LazyLock<Composition> = LazyLock::new(Composition::new);
+    static NORMAL: LazyLock<Normal> = LazyLock::new(|| Normal::Composed(Composition::new()));
+
+    fn characters() -> impl Iterator<Item = char> {
+        (0..=u32::from(char::MAX)).filter_map(char::from_u32)
+    }
+
+    fn any_character() -> impl Strategy<Value = char> {
+        let marks: Vec<char> = characters().filter(|&c| is_mark(c)).collect();
+        prop_oneof![
+            any::<char>(),
+            prop::sample::select(COMPOSITION.joining.clone()),
+            prop::sample::select(marks),
+            prop::char::range('\u{a0}', '\u{2ff}'),
+            prop::char::range('\u{ac00}', '\u{d7a3}'),
+            Just('e'),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(5_000))]
+
+        #[test]
+        fn what_is_kept_is_what_composition_leaves(characters in prop::collection::vec(any_character(), 0..6)) {
+            let text = String::from_iter(&characters);
+            prop_assert_eq!(NORMAL.keeps(&text), composed(text.chars()).eq(text.chars()));
+        }
+    }
+
+    #[test]
+    fn a_settled_character_comes_through_alone_and_joins_nothing() {
+        for c in characters().filter(|&c| COMPOSITION.settles(c)) {
+            assert!(composed([c].into_iter()).eq([c]) && !is_mark(c) && !COMPOSITION.joins(c), "{c:?}");
+        }
+        for (text, are_settled) in [("aéŃ가漢→─", true), ("\u{301}\u{1161}\u{212a}\u{344}", false)] {
+            assert!(text.chars().all(|c| COMPOSITION.settles(c) == are_settled), "{text:?}");
+        }
+    }
 }
