@@ -132,14 +132,14 @@ FAULTS = (
     Fault(
         "a pair that does not fit is remembered as one that does",
         "rust/pairs/mod.rs",
-        "cache.store_bad(left, right);",
-        "cache.store(left, right);",
+        "cache.store(left, right, fit);",
+        "cache.store(left, right, true);",
     ),
     Fault(
-        "the cache takes one bad pair for another",
+        "the cache takes every pair for one that does not fit and is there",
         "rust/pairs/cache.rs",
-        "self.bad[slot] == key",
-        "self.bad[slot] & 0xF == key & 0xF",
+        "MISFIT => Some(false),",
+        "_ if self.tags[slot] & MISFIT != 0 => Some(false),",
     ),
     Fault(
         "a window passes whose pairs do not stay",
@@ -234,6 +234,12 @@ FAULTS = (
         "rust/fast/build.rs",
         "&& normal.keeps(text)",
         "&& (normal.keeps(text) || true)",
+    ),
+    Fault(
+        "a character that joins others is settled",
+        "rust/fast/normal.rs",
+        "!is_mark(first) && !composition.joins(first)",
+        "!is_mark(first)",
     ),
     Fault(
         "a window passes whatever a normal form makes of it",

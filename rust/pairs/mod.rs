@@ -89,21 +89,14 @@ impl Pairs {
     /// As [`fit`](Self::fit), by a memory that [serves](PairCache::serve) these pairs; what it does not hold is put into it.
     #[inline]
     pub fn stay(&self, left: u32, right: u32, cache: &mut PairCache) -> bool {
-        cache.holds(left, right) || self.learn(left, right, cache)
+        cache.recall(left, right).unwrap_or_else(|| self.learn(left, right, cache))
     }
 
     #[cold]
     fn learn(&self, left: u32, right: u32, cache: &mut PairCache) -> bool {
-        if cache.holds_bad(left, right) {
-            return false;
-        }
-        let stay = self.fit(left, right);
-        if stay {
-            cache.store(left, right);
-        } else {
-            cache.store_bad(left, right);
-        }
-        stay
+        let fit = self.fit(left, right);
+        cache.store(left, right, fit);
+        fit
     }
 
     /// Apply the merges to the atoms of one pre-token, in place. All symbols must be atoms: merges that no run of atoms
