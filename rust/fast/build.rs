@@ -9,6 +9,7 @@ use tokenizers::models::bpe::BPE;
 use super::Fast;
 use super::added::AddedTexts;
 use super::cuts::Cuts;
+use super::fragments::fragments;
 use super::normal::{Composition, Normal};
 use super::texts::Texts;
 use super::words::Words;
@@ -65,12 +66,13 @@ impl Fast {
         let family = Family(&splitter);
         let states = States::new(&family, machine::CONTINUATION).ok_or("its pre-tokenizer has too many states")?;
         let sync = Sync::new(&family, &states, machine::CONTEXT);
-        let kinds = kinds(tokenizer, &states, &texts, &added, &normal, &pairs, count)
+        let kinds = kinds(tokenizer, &splitter, &states, &texts, &added, &normal, &pairs, count)
             .ok_or("its tokens are of too many kinds")?;
         let cuts = Cuts::new(&texts, &kinds, &sync, splitter.classes());
         let words = Words::new(&texts, (0..count).filter(|&id| pairs.is_self_canonical(id)));
         Ok(Self {
             splitter,
+            states,
             kinds,
             cuts,
             words,
@@ -150,8 +152,10 @@ fn pairs(model: &BPE, merges: &[RawMerge<'_>], texts: &Texts, count: u32, atoms:
     Pairs::new(spelled, &merges)
 }
 
+#[expect(clippy::too_many_arguments, reason = "a kind is made of all that is known of a token")]
 fn kinds(
     tokenizer: &Tokenizer,
+    splitter: &Splitter,
     states: &States,
     texts: &Texts,
     added: &AddedTexts,
@@ -161,6 +165,7 @@ fn kinds(
 ) -> Option<Kinds> {
     let mut kinds = Builder::new(states, count as usize);
     let overlapping = added.overlapping();
+    let beyond_ascii = splitter.classes_beyond_ascii();
     for id in 0..count {
         let bytes = texts.bytes(id);
         if tokenizer.added(id).is_some() {
@@ -168,13 +173,16 @@ fn kinds(
             if !overlapping.contains(bytes) {
                 kinds.set_border(id);
             }
-        } else if let Ok(text) = std::str::from_utf8(bytes)
-            && !text.is_empty()
-            && pairs.is_self_canonical(id)
-            && normal.keeps(text)
-        {
-            let traits = Traits { may_begin_added: added.may_begin_in(bytes), ..normal.traits(text) };
-            kinds.set(id, texts.classes(id), traits)?;
+        } else if pairs.is_self_canonical(id) {
+            match std::str::from_utf8(bytes) {
+                Ok("") => {}
+                Ok(text) if normal.keeps(text) => {
+                    let traits = Traits { may_begin_added: added.may_begin_in(bytes), ..normal.traits(text) };
+                    kinds.set(id, texts.classes(id), traits)?;
+                }
+                Ok(_) => {}
+                Err(_) => fragments(bytes, splitter, &beyond_ascii).into_iter().for_each(|it| kinds.set_fragment(it)),
+            }
         }
     }
     Some(kinds.finish(states))

@@ -9,6 +9,7 @@
 mod added;
 mod build;
 mod cuts;
+mod fragments;
 mod local;
 mod normal;
 mod redo;
@@ -18,6 +19,7 @@ mod scratch;
 #[cfg(test)]
 mod tests;
 mod texts;
+mod walk;
 mod window;
 mod words;
 
@@ -29,13 +31,14 @@ use normal::Normal;
 use texts::Texts;
 use words::Words;
 
-use crate::machine::Kinds;
+use crate::machine::{Kinds, States};
 use crate::pairs::Pairs;
 use crate::split::Splitter;
 
 /// What the fast engine knows of one tokenizer.
 pub struct Fast {
     splitter: Splitter,
+    states: States,
     kinds: Kinds,
     cuts: Cuts,
     pairs: Pairs,

@@ -38,6 +38,14 @@ impl Normal {
         }
     }
 
+    /// Whether a character comes through as it is, and leaves alone what stands before it and behind it.
+    pub(crate) fn settles(&self, c: char) -> bool {
+        match self {
+            Self::Identity => true,
+            Self::Composed(composition) => composition.settles(c),
+        }
+    }
+
     /// What the two ends of a token can do under this normalizer.
     pub(crate) fn traits(&self, text: &str) -> Traits {
         let Self::Composed(composition) = self else { return Traits::default() };

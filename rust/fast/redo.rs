@@ -3,8 +3,8 @@
 use crate::decode::DecodeTrace;
 use crate::fast::Fast;
 use crate::fast::scratch::{Buffers, Scratch, Work};
+use crate::fast::walk::Place;
 use crate::fast::window::Window;
-use crate::machine::{BORDER, Edge};
 use crate::tokenizer::Tokenizer;
 use crate::windows::Redone;
 
@@ -23,19 +23,19 @@ impl Tokenizer {
         windows.clear();
         work.buffers.encoded = 0;
         fast.scan(ids, &mut work.cache, suspects);
-        let mut looked = 0;
-        for suspect in suspects.iter() {
-            if suspect.edge < looked || !suspect.bad_pair && fast.is_cleared(ids, suspect.edge, work) {
+        let mut reached = Place::afresh(0);
+        for &edge in suspects.iter() {
+            if edge < reached.at || fast.settle(ids, edge, &mut reached, work) {
                 continue;
             }
-            let mut window = fast.window(ids, suspect.edge, &mut work.buffers.text);
+            let mut window = fast.window(ids, edge, &mut work.buffers.text);
             if let Some(last) = windows.as_slice().last().map(|last| last.tokens.clone())
                 && last.end > window.tokens.start
             {
                 window = fast.grown(ids, last.start..window.tokens.end, &mut work.buffers.text);
                 windows.give_up();
             }
-            looked = window.tokens.end;
+            reached = Place::afresh(window.tokens.end);
             match self.redo(fast, ids, &window, windows.next(), work) {
                 Outcome::Same => {}
                 Outcome::Differs => windows.keep(),
@@ -140,17 +140,5 @@ impl Fast {
     /// Whether the normalizer leaves the text of these tokens as it is.
     fn keeps(&self, ids: &[u32], text: &str) -> bool {
         text.is_ascii() || self.kinds.stay_apart(ids) || self.normal.keeps(text)
-    }
-
-    /// Whether a suspicious edge is one only because the text of an added token may begin behind it, and none does.
-    fn is_cleared(&self, ids: &[u32], edge: usize, work: &mut Work) -> bool {
-        let Some(&right) = ids.get(edge) else { return false };
-        let left = if edge == 0 { BORDER } else { self.kinds.of(ids[edge - 1]) };
-        let stays = match self.kinds.plain_edge(left, self.kinds.of(right)) {
-            Edge::Boundary => true,
-            Edge::Pair => self.pairs.stay(ids[edge - 1], right, &mut work.cache),
-            Edge::Unknown => false,
-        };
-        stays && self.added_from(ids, edge, &mut work.buffers.text).is_none()
     }
 }

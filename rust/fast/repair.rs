@@ -2,6 +2,7 @@
 
 use crate::audit::{CleanRuns, Row, RowAudit};
 use crate::fast::Fast;
+use crate::fast::fragments::is_continuation;
 use crate::machine::OPAQUE;
 use crate::tokenizer::Tokenizer;
 use crate::windows::Redone;
@@ -67,8 +68,4 @@ fn next_change(owners: &[u8], from: usize) -> Option<usize> {
     let is_same = |part: &&[u8]| part.iter().fold(0, |all, other| all | (other ^ owner)) == 0;
     let same = rest.chunks_exact(WIDTH).take_while(is_same).count() * WIDTH;
     rest[same..].iter().position(|&other| other != owner).map(|at| from + same + at)
-}
-
-fn is_continuation(byte: u8) -> bool {
-    byte & 0xC0 == 0x80
 }

@@ -22,20 +22,12 @@ use crate::fast::Fast;
 use crate::machine::{BORDER, Edge};
 use crate::pairs::PairCache;
 
-/// An edge that the tables do not settle, by the index of the token behind it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Suspect {
-    pub(crate) edge: usize,
-    /// The two tokens do not stay beside each other, should a pre-token go on here.
-    pub(crate) bad_pair: bool,
-}
-
 /// Tokens whose edges are told in one word of bits.
 const BLOCK: usize = 64;
 
 impl Fast {
-    /// The edges of `ids` that need a closer look, in order.
-    pub(crate) fn scan(&self, ids: &[u32], cache: &mut PairCache, suspects: &mut Vec<Suspect>) {
+    /// The edges of `ids` that need a closer look, in order, each by the token behind it.
+    pub(crate) fn scan(&self, ids: &[u32], cache: &mut PairCache, suspects: &mut Vec<usize>) {
         suspects.clear();
         let kinds = self.kinds.of_tokens();
         let mut before = BORDER;
@@ -57,13 +49,13 @@ impl Fast {
         }
         self.sift(ids, ids.len() - rest.len(), open, cache, suspects);
         if self.kinds.edge(before, BORDER) != Edge::Boundary {
-            suspects.push(Suspect { edge: ids.len(), bad_pair: false });
+            suspects.push(ids.len());
         }
     }
 
     /// Of the edges whose bits are set, counted from `first`, take down those that need a closer look.
     #[inline]
-    fn sift(&self, ids: &[u32], first: usize, mut open: u64, cache: &mut PairCache, suspects: &mut Vec<Suspect>) {
+    fn sift(&self, ids: &[u32], first: usize, mut open: u64, cache: &mut PairCache, suspects: &mut Vec<usize>) {
         let kinds = self.kinds.of_tokens();
         while open != 0 {
             let edge = first + open.trailing_zeros() as usize;
@@ -76,8 +68,7 @@ impl Fast {
             match self.kinds.edge(before, kinds[right as usize]) {
                 Edge::Boundary => {}
                 Edge::Pair if self.pairs.stay(left, right, cache) => {}
-                Edge::Pair => suspects.push(Suspect { edge, bad_pair: true }),
-                Edge::Unknown => suspects.push(Suspect { edge, bad_pair: false }),
+                Edge::Pair | Edge::Unknown => suspects.push(edge),
             }
         }
     }

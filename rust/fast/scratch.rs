@@ -2,7 +2,6 @@
 
 use crate::fast::Fast;
 use crate::fast::local::Piece;
-use crate::fast::scan::Suspect;
 use crate::kept::{Kept, Spare};
 use crate::pairs::PairCache;
 use crate::windows::Redone;
@@ -68,7 +67,8 @@ pub(crate) struct Work {
 /// All of it.
 #[derive(Default)]
 pub(crate) struct Scratch {
-    pub(crate) suspects: Vec<Suspect>,
+    /// Edges that need a closer look.
+    pub(crate) suspects: Vec<usize>,
     pub(crate) windows: Windows,
     pub(crate) work: Work,
 }

@@ -15,6 +15,17 @@ pub enum Passage {
     Unknown,
 }
 
+impl Passage {
+    /// The state behind the token.
+    #[inline]
+    pub fn next(self) -> Option<u8> {
+        match self {
+            Self::Boundary(next) | Self::Pair(next) => Some(next),
+            Self::Unknown => None,
+        }
+    }
+}
+
 /// What a token does to every state.
 pub type Column = Box<[Passage]>;
 
@@ -58,17 +69,26 @@ impl<'s> Columns<'s> {
     }
 }
 
-/// Walk a token's classes: with a boundary before it if that can be, else without.
-pub(super) fn passage(states: &States, state: u8, classes: &[u8]) -> Passage {
+/// What a token of these classes does to a state: walked with a boundary before it if that can be, else without.
+pub fn passage(states: &States, state: u8, classes: &[u8]) -> Passage {
     let walk = |mark: Mark| {
-        let first = states.step(state, mark, *classes.first()?);
-        let step = |state, &class| if state == BAIL { BAIL } else { states.step(state, Mark::Inside, class) };
-        let end = classes[1..].iter().fold(first, step);
-        (end != BAIL).then_some(end)
+        let (&first, rest) = classes.split_first()?;
+        inside(states, states.step(state, mark, first), rest)
     };
     match (walk(Mark::Boundary), state) {
         (Some(next), _) => Passage::Boundary(next),
         (None, START) => Passage::Unknown,
         (None, _) => walk(Mark::Open).map_or(Passage::Unknown, Passage::Pair),
     }
+}
+
+/// What a token does that begins inside a character; the classes are those of the characters behind that one.
+pub fn passage_inside(states: &States, state: u8, classes: &[u8]) -> Passage {
+    inside(states, state, classes).map_or(Passage::Unknown, Passage::Pair)
+}
+
+/// The state behind characters that one token covers together with what is before them.
+fn inside(states: &States, state: u8, classes: &[u8]) -> Option<u8> {
+    let step = |state, &class| if state == BAIL { BAIL } else { states.step(state, Mark::Inside, class) };
+    Some(classes.iter().fold(state, step)).filter(|&state| state != BAIL)
 }

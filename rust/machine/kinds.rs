@@ -1,9 +1,9 @@
 //! Tokens that behave alike, and what stands between two of them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use super::columns::{Column, Columns, Passage};
-use super::states::{START, States};
+use super::columns::{Column, Columns, Passage, passage, passage_inside};
+use super::states::{BAIL, START, States};
 
 /// What has to be known about an edge between two tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,10 +75,10 @@ fn place(left: u8, right: u8) -> usize {
 pub struct Kinds {
     of_token: Vec<u8>,
     edges: Box<Table<Edge>>,
-    /// The same where no added token begins.
-    plain_edges: Box<Table<Edge>>,
     /// 0 where a pre-token surely ends, else 1.
     open: Box<Table<u8>>,
+    /// The state behind the right one where it is one and the same whatever stands before both, else [`BAIL`].
+    behind: Box<Table<u8>>,
     traits: Vec<Traits>,
     /// By kind and state: what such a token does to it.
     passages: Vec<Option<Column>>,
@@ -86,9 +86,32 @@ pub struct Kinds {
     may_end: Vec<bool>,
 }
 
+/// What is known of a token that is text only together with its neighbours.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Fragment {
+    /// It begins inside a character.
+    pub is_inside: bool,
+    /// It ends inside a character.
+    pub is_open: bool,
+    /// The classes of the characters that begin in it.
+    pub classes: Vec<u8>,
+}
+
+impl Fragment {
+    /// What it does to a state.
+    pub fn passage(&self, states: &States, state: u8) -> Passage {
+        if self.is_inside {
+            passage_inside(states, state, &self.classes)
+        } else {
+            passage(states, state, &self.classes)
+        }
+    }
+}
+
 /// Assigns kinds token by token.
 pub struct Builder<'s> {
     columns: Columns<'s>,
+    fragments: HashSet<Fragment>,
     kinds: HashMap<(usize, Traits), u8>,
     /// The next number for a kind.
     next: u8,
@@ -100,6 +123,7 @@ impl<'s> Builder<'s> {
     pub fn new(states: &'s States, tokens: usize) -> Self {
         Self {
             columns: Columns::new(states),
+            fragments: HashSet::new(),
             kinds: HashMap::new(),
             next: OPAQUE + 1,
             of_token: vec![OPAQUE; tokens + 1],
@@ -126,6 +150,11 @@ impl<'s> Builder<'s> {
         Some(())
     }
 
+    /// Some token is this fragment. Its kind is the opaque one, but tokens of other kinds may stand behind it.
+    pub fn set_fragment(&mut self, fragment: Fragment) {
+        self.fragments.insert(fragment);
+    }
+
     /// Tabulate all pairs of kinds.
     pub fn finish(self, states: &States) -> Kinds {
         let columns = self.columns.into_columns();
@@ -134,47 +163,57 @@ impl<'s> Builder<'s> {
         for ((column, traits), kind) in self.kinds {
             kinds[usize::from(kind)] = Some((&columns[column], traits));
         }
-        let behind = states_behind(&kinds);
-        let (mut edges, mut plain_edges, mut open) = (table(Edge::Unknown), table(Edge::Unknown), table(1));
+        let states_left = states_behind(&kinds, &reached(states, &kinds, &self.fragments));
+        let (mut edges, mut open, mut behind) = (table(Edge::Unknown), table(1), table(BAIL));
         for left in 0..self.next {
+            let states_left = &states_left[usize::from(left)];
             for right in 0..self.next {
-                let (plain, edge) = edge(states, &kinds, &behind[usize::from(left)], left, right);
-                plain_edges[place(left, right)] = plain;
+                let edge = edge(states, &kinds, states_left, left, right);
                 edges[place(left, right)] = edge;
                 open[place(left, right)] = u8::from(edge != Edge::Boundary);
+                behind[place(left, right)] = state_behind(&kinds, states_left, left, right).unwrap_or(BAIL);
             }
         }
         let traits = kinds.iter().map(|kind| kind.map_or_else(Traits::default, |(_, traits)| traits)).collect();
         let passages = kinds.iter().map(|kind| kind.map(|(column, _)| column.clone())).collect();
         let may_end = (0..=u8::MAX).take(states.count()).map(|state| states.may_end(state)).collect();
-        Kinds { of_token: self.of_token, edges, plain_edges, open, traits, passages, may_end }
+        Kinds { of_token: self.of_token, edges, open, behind, traits, passages, may_end }
     }
 }
 
-/// The states that a text can be in behind a token of each kind.
+/// The states that a text can be in behind any token.
 ///
-/// Behind an edge that the tables leave open the walk begins afresh, at the latest where the text falls apart.
-fn states_behind(kinds: &[Option<(&Column, Traits)>]) -> Vec<Vec<u8>> {
-    let mut reached = vec![START];
-    let mut done = 0;
-    while done < reached.len() {
-        let state = usize::from(reached[done]);
-        for (column, _) in kinds.iter().flatten() {
-            if let Passage::Boundary(next) | Passage::Pair(next) = column[state]
-                && !reached.contains(&next)
+/// Behind what the tokens do not tell the walk begins afresh, where the text falls apart.
+fn reached(states: &States, kinds: &[Option<(&Column, Traits)>], fragments: &HashSet<Fragment>) -> Vec<u8> {
+    // Behind whole characters, and inside one.
+    let mut reached = [vec![START], Vec::new()];
+    let mut done = [0; 2];
+    while let Some(inside) = (0..2).find(|&inside| done[inside] < reached[inside].len()) {
+        let state = reached[inside][done[inside]];
+        let of_kinds =
+            kinds.iter().flatten().filter(|_| inside == 0).map(|(column, _)| (0, column[usize::from(state)]));
+        let of_fragments = fragments
+            .iter()
+            .filter(|fragment| usize::from(fragment.is_inside) == inside)
+            .map(|fragment| (usize::from(fragment.is_open), fragment.passage(states, state)));
+        for (inside, passage) in of_kinds.chain(of_fragments) {
+            if let Some(next) = passage.next()
+                && !reached[inside].contains(&next)
             {
-                reached.push(next);
+                reached[inside].push(next);
             }
         }
-        done += 1;
+        done[inside] += 1;
     }
+    let [behind, _] = reached;
+    behind
+}
+
+/// Of the states that are `reached` at all, those that a text can be in behind a token of each kind.
+fn states_behind(kinds: &[Option<(&Column, Traits)>], reached: &[u8]) -> Vec<Vec<u8>> {
     let behind = |kind: &Option<(&Column, Traits)>| {
         let Some((column, _)) = kind else { return vec![START] };
-        let next = |&state: &u8| match column[usize::from(state)] {
-            Passage::Boundary(next) | Passage::Pair(next) => Some(next),
-            Passage::Unknown => None,
-        };
-        let mut behind: Vec<u8> = reached.iter().filter_map(next).collect();
+        let mut behind: Vec<u8> = reached.iter().filter_map(|&state| column[usize::from(state)].next()).collect();
         behind.sort_unstable();
         behind.dedup();
         behind
@@ -182,27 +221,36 @@ fn states_behind(kinds: &[Option<(&Column, Traits)>]) -> Vec<Vec<u8>> {
     kinds.iter().map(behind).collect()
 }
 
-/// What is known about the edge between two kinds: without and with added tokens that may begin in the right one.
-fn edge(states: &States, kinds: &[Option<(&Column, Traits)>], behind: &[u8], left: u8, right: u8) -> (Edge, Edge) {
+/// The one state that a text is in behind two tokens, if it is one.
+fn state_behind(kinds: &[Option<(&Column, Traits)>], states_left: &[u8], left: u8, right: u8) -> Option<u8> {
+    if right == BORDER {
+        return Some(START);
+    }
+    let (column, _) = kinds[usize::from(right)].filter(|_| left != OPAQUE)?;
+    let mut behind = states_left.iter().map(|&state| column[usize::from(state)].next());
+    let first = behind.next()??;
+    behind.all(|next| next == Some(first)).then_some(first)
+}
+
+/// What is known about the edge between two kinds; `behind` are the states that a text can be in behind the left one.
+fn edge(states: &States, kinds: &[Option<(&Column, Traits)>], behind: &[u8], left: u8, right: u8) -> Edge {
     if left == OPAQUE || right == OPAQUE {
-        return (Edge::Unknown, Edge::Unknown);
+        return Edge::Unknown;
     }
     if right == BORDER {
-        let edge = if behind.iter().all(|&state| states.may_end(state)) { Edge::Boundary } else { Edge::Unknown };
-        return (edge, edge);
+        return if behind.iter().all(|&state| states.may_end(state)) { Edge::Boundary } else { Edge::Unknown };
     }
-    let Some((column, traits)) = kinds[usize::from(right)] else { return (Edge::Unknown, Edge::Unknown) };
+    let Some((column, traits)) = kinds[usize::from(right)] else { return Edge::Unknown };
     // Each text between added tokens is normalized by itself.
     let joins = kinds[usize::from(left)].is_some_and(|(_, before)| traits.joins(before));
     let passages = || behind.iter().map(|&state| column[usize::from(state)]);
-    let plain = if joins || passages().any(|passage| passage == Passage::Unknown) {
+    if joins || traits.may_begin_added || passages().any(|passage| passage == Passage::Unknown) {
         Edge::Unknown
     } else if passages().all(|passage| matches!(passage, Passage::Boundary(_))) {
         Edge::Boundary
     } else {
         Edge::Pair
-    };
-    (plain, if traits.may_begin_added { Edge::Unknown } else { plain })
+    }
 }
 
 impl Kinds {
@@ -227,6 +275,17 @@ impl Kinds {
     #[inline]
     pub fn is_open(&self, left: u8, right: u8) -> u8 {
         self.open[place(left, right)]
+    }
+
+    /// The state that a text is in behind two tokens of these kinds, where it is the same whatever stands before them.
+    #[inline]
+    pub fn state_behind(&self, left: u8, right: u8) -> Option<u8> {
+        Some(self.behind[place(left, right)]).filter(|&state| state != BAIL)
+    }
+
+    /// Whether the normalizer may change something where a token of one kind follows one of another in a text.
+    pub fn joins(&self, left: u8, right: u8) -> bool {
+        left != BORDER && self.traits(right).joins(self.traits(left))
     }
 
     /// What the tokens of a kind are besides their classes.
@@ -255,10 +314,5 @@ impl Kinds {
     /// Whether a text may end in a state.
     pub fn may_end(&self, state: u8) -> bool {
         self.may_end[usize::from(state)]
-    }
-
-    /// What is known about an edge at which no added token begins.
-    pub fn plain_edge(&self, left: u8, right: u8) -> Edge {
-        self.plain_edges[place(left, right)]
     }
 }

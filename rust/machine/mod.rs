@@ -15,8 +15,8 @@ mod sync;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use columns::Passage;
-pub use kinds::{BORDER, Builder, Edge, Kinds, OPAQUE, Start, Traits};
+pub use columns::{Passage, passage, passage_inside};
+pub use kinds::{BORDER, Builder, Edge, Fragment, Kinds, OPAQUE, Start, Traits};
 pub use states::{START, States};
 pub use sync::{CONTEXT, Sync};
 

@@ -61,6 +61,15 @@ impl Splitter {
         self.table.class(c)
     }
 
+    /// The classes of characters of several bytes.
+    pub fn classes_beyond_ascii(&self) -> Vec<u8> {
+        let mut is_one = [false; 256];
+        for c in '\u{80}'..=char::MAX {
+            is_one[usize::from(self.class(c))] = true;
+        }
+        (0..=u8::MAX).filter(|&class| is_one[usize::from(class)]).collect()
+    }
+
     /// End of the piece that begins at `start` in a text given as classes.
     ///
     /// The end of the slice is the end of the text, and what is left of `start` is never looked at: `start` must be below

@@ -1,5 +1,4 @@
-//! Every short row over a few tokens. What is known of an edge depends on the tokens that there are: where there are few, the
-//! tables say more.
+//! Every short row over a few tokens.
 
 use super::made::Kind;
 use super::{by_fast, same_work};

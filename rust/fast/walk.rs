@@ -1,0 +1,116 @@
+//! A closer look at an edge that the tables over pairs of kinds do not settle: what stands before it tells the state of the
+//! splitter, and the state tells whether a pre-token ends there.
+//!
+//! The tables say what holds in every state, so the edges they settle need no walk. Where they do not, the state is found by
+//! going back to the nearest pair of tokens behind which there is only one, two or three tokens away as a rule, and forward
+//! again. Tokens that are no text by themselves are walked over together, character by character.
+
+use crate::fast::Fast;
+use crate::fast::scratch::{Buffers, Work};
+use crate::machine::{BORDER, OPAQUE, Passage, START, passage, passage_inside};
+use crate::pairs::PairCache;
+
+/// A place in a row before which all is settled.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    /// The token behind it; the edges before earlier tokens are settled.
+    pub(crate) at: usize,
+    /// The state of the splitter there.
+    state: u8,
+}
+
+impl Place {
+    /// A place where the text falls apart.
+    pub(crate) fn afresh(at: usize) -> Self {
+        Self { at, state: START }
+    }
+}
+
+impl Fast {
+    /// Settle the edge before token `edge`, which stays as it is sampled, and those up to where it goes on behind the place
+    /// `reached`. No where its text has to be looked at, or the row drifts there.
+    pub(crate) fn settle(&self, ids: &[u32], edge: usize, reached: &mut Place, work: &mut Work) -> bool {
+        let known = |&at: &usize| self.kinds.state_behind(self.kind_before(ids, at), self.kinds.of(ids[at]));
+        let nearest = (reached.at..edge).rev().find_map(|at| Some(Place { at: at + 1, state: known(&at)? }));
+        let mut place = nearest.unwrap_or(*reached);
+        while place.at < edge {
+            // The edges up to here are settled: what they came to is all that counts.
+            match self.kinds.passage(self.kinds.of(ids[place.at]), place.state) {
+                Passage::Boundary(state) | Passage::Pair(state) => place = Place { at: place.at + 1, state },
+                Passage::Unknown => return false,
+            }
+        }
+        let behind = match ids.get(edge).map(|&id| self.kinds.of(id)) {
+            None | Some(BORDER) => self.kinds.may_end(place.state).then(|| Place::afresh(edge + 1)),
+            Some(OPAQUE) => self.over_fragments(ids, place, work),
+            Some(kind) => self.over_token(ids, kind, place, work),
+        };
+        if let Some(behind) = behind {
+            *reached = behind;
+        }
+        behind.is_some()
+    }
+
+    /// Go over a token whose kind is known.
+    fn over_token(&self, ids: &[u32], kind: u8, place: Place, work: &mut Work) -> Option<Place> {
+        let Place { at, state } = place;
+        let passage = self.kinds.passage(kind, state);
+        let stays = self.passes(passage, ids, at, &mut work.cache)
+            && !self.kinds.joins(self.kind_before(ids, at), kind)
+            && !(self.kinds.traits(kind).may_begin_added && self.added_from(ids, at, &mut work.buffers.text).is_some());
+        passage.next().filter(|_| stays).map(|state| Place { at: at + 1, state })
+    }
+
+    /// Go over tokens that are text only together.
+    fn over_fragments(&self, ids: &[u32], place: Place, work: &mut Work) -> Option<Place> {
+        let Work { cache, buffers: Buffers { text, classes, .. } } = work;
+        let Place { at: first, mut state } = place;
+        let end = first + ids[first..].iter().take_while(|&&id| self.kinds.of(id) == OPAQUE).count();
+        text.clear();
+        for &id in &ids[first..end] {
+            let bytes = self.texts.bytes(id);
+            if !self.pairs.is_self_canonical(id) || self.added.may_begin_in(bytes) {
+                return None;
+            }
+            text.extend_from_slice(bytes);
+        }
+        let text = std::str::from_utf8(text).ok()?;
+        let mut characters = text.char_indices().peekable();
+        let mut start = 0;
+        for at in first..end {
+            let begins_character = text.is_char_boundary(start);
+            start += self.texts.length(&ids[at..=at]);
+            classes.clear();
+            while let Some((_, c)) = characters.next_if(|&(at, _)| at < start) {
+                classes.push(self.splitter.class(c));
+                if !self.normal.settles(c) {
+                    return None;
+                }
+            }
+            let passage = if begins_character {
+                passage(&self.states, state, classes)
+            } else {
+                passage_inside(&self.states, state, classes)
+            };
+            if !self.passes(passage, ids, at, cache) {
+                return None;
+            }
+            state = passage.next()?;
+        }
+        Some(Place { at: end, state })
+    }
+
+    /// Whether a token stays beside the one before it where it does this to the state.
+    fn passes(&self, passage: Passage, ids: &[u32], at: usize, cache: &mut PairCache) -> bool {
+        match passage {
+            Passage::Boundary(_) => true,
+            Passage::Pair(_) => self.pairs.stay(ids[at - 1], ids[at], cache),
+            Passage::Unknown => false,
+        }
+    }
+
+    /// The kind of the token before another one, that of an added token where there is none: a text begins.
+    fn kind_before(&self, ids: &[u32], at: usize) -> u8 {
+        at.checked_sub(1).map_or(BORDER, |before| self.kinds.of(ids[before]))
+    }
+}
