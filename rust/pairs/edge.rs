@@ -88,6 +88,11 @@ impl Edges {
         Self { side, end, packed: vec![none; ids], lists: Vec::new(), draft: Vec::new() }
     }
 
+    /// Number of tokens.
+    pub(super) fn ids(&self) -> usize {
+        self.packed.len()
+    }
+
     #[inline]
     pub(super) fn is_self_canonical(&self, id: u32) -> bool {
         self.packed.get(id as usize).is_some_and(|edge| edge[0] != NOT_CANONICAL)

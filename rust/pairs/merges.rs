@@ -120,6 +120,11 @@ impl Merges {
         usize::try_from(hash >> 32).unwrap_or(0) & (self.slots.len() - 1)
     }
 
+    /// The time of the merge of this rank; `None` if it was never inserted.
+    pub(super) fn time(&self, rank: u32) -> Option<u32> {
+        self.times.get(rank as usize).copied().filter(|time| *time != NEVER)
+    }
+
     /// What the merge of this rank makes.
     #[inline]
     pub(super) fn product(&self, rank: u32) -> u32 {
