@@ -21,15 +21,15 @@ pub(crate) struct Piece {
 const MOST_MERGED: usize = 4;
 
 impl Fast {
-    /// Go over the edges in front of the tokens of a window, state by state, which knows more than the table over pairs of
-    /// kinds: whether a pre-token ends there. No where its text has to be looked at.
+    /// Go over the edges in front of the tokens of a window, state by state: whether a pre-token ends there. No where its text
+    /// has to be looked at.
     ///
     /// A token that a boundary can be in front of has one there, or some later token has no place: so every edge is known in
     /// the end.
     fn walk(&self, ids: &[u32], mut edge: impl FnMut(usize, bool)) -> bool {
         let mut state = START;
         for (at, &id) in ids.iter().enumerate() {
-            let passage = self.kinds.passage(self.kinds.of(id), state);
+            let passage = self.kinds.assumed_passage(self.kinds.of(id), state);
             let (Passage::Boundary(next) | Passage::Pair(next)) = passage else { return false };
             edge(at, at == 0 || passage == Passage::Boundary(next));
             state = next;

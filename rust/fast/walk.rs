@@ -55,10 +55,40 @@ impl Fast {
     fn over_token(&self, ids: &[u32], kind: u8, place: Place, work: &mut Work) -> Option<Place> {
         let Place { at, state } = place;
         let passage = self.kinds.passage(kind, state);
-        let stays = self.passes(passage, ids, at, &mut work.cache)
-            && !self.kinds.joins(self.kind_before(ids, at), kind)
-            && !(self.kinds.traits(kind).may_begin_added && self.added_from(ids, at, &mut work.buffers.text).is_some());
-        passage.next().filter(|_| stays).map(|state| Place { at: at + 1, state })
+        if !self.is_plain(ids, at, work) {
+            return None;
+        }
+        if self.passes(passage, ids, at, &mut work.cache) {
+            return passage.next().map(|state| Place { at: at + 1, state });
+        }
+        // The tokens do not stay in one pre-token: a boundary must be there, and what follows has to bear it out.
+        let Passage::Boundary(state) = self.kinds.assumed_passage(kind, state) else { return None };
+        self.until_usual(ids, Place { at: at + 1, state }, work)
+    }
+
+    /// Go on until a state that comes about without what was assumed.
+    fn until_usual(&self, ids: &[u32], mut place: Place, work: &mut Work) -> Option<Place> {
+        while !self.kinds.is_usual(self.kind_before(ids, place.at), place.state) {
+            let Place { at, state } = place;
+            let kind = ids.get(at).map_or(BORDER, |&id| self.kinds.of(id));
+            if kind == BORDER {
+                return self.kinds.may_end(state).then(|| Place::afresh(at));
+            }
+            let passage = self.kinds.passage(kind, state);
+            if !self.passes(passage, ids, at, &mut work.cache) || !self.is_plain(ids, at, work) {
+                return None;
+            }
+            place = Place { at: at + 1, state: passage.next()? };
+        }
+        Some(place)
+    }
+
+    /// Whether the text is split as it is before a token: the normalizer changes nothing there, and no added token begins.
+    fn is_plain(&self, ids: &[u32], at: usize, work: &mut Work) -> bool {
+        let kind = self.kinds.of(ids[at]);
+        let mut begins_added =
+            || self.kinds.traits(kind).may_begin_added && self.added_from(ids, at, &mut work.buffers.text).is_some();
+        !self.kinds.joins(self.kind_before(ids, at), kind) && !begins_added()
     }
 
     /// Go over tokens that are text only together.

@@ -79,9 +79,11 @@ pub struct Kinds {
     open: Box<Table<u8>>,
     /// The state behind the right one where it is one and the same whatever stands before both, else [`BAIL`].
     behind: Box<Table<u8>>,
+    /// By kind and state: whether a text can be in that state behind such a token.
+    usual: Vec<Box<[bool]>>,
     traits: Vec<Traits>,
-    /// By kind and state: what such a token does to it.
-    passages: Vec<Option<Column>>,
+    /// By kind: what such a token does to every state.
+    columns: Vec<Option<Column>>,
     /// By state: whether the text may end there.
     may_end: Vec<bool>,
 }
@@ -174,10 +176,13 @@ impl<'s> Builder<'s> {
                 behind[place(left, right)] = state_behind(&kinds, states_left, left, right).unwrap_or(BAIL);
             }
         }
+        let is_usual =
+            |usual: Vec<u8>| (0..=u8::MAX).take(states.count()).map(|state| usual.contains(&state)).collect();
+        let usual = states_left.into_iter().map(is_usual).collect();
         let traits = kinds.iter().map(|kind| kind.map_or_else(Traits::default, |(_, traits)| traits)).collect();
-        let passages = kinds.iter().map(|kind| kind.map(|(column, _)| column.clone())).collect();
+        let columns = kinds.iter().map(|kind| kind.map(|(column, _)| column.clone())).collect();
         let may_end = (0..=u8::MAX).take(states.count()).map(|state| states.may_end(state)).collect();
-        Kinds { of_token: self.of_token, edges, open, behind, traits, passages, may_end }
+        Kinds { of_token: self.of_token, edges, open, behind, usual, traits, columns, may_end }
     }
 }
 
@@ -191,7 +196,7 @@ fn reached(states: &States, kinds: &[Option<(&Column, Traits)>], fragments: &Has
     while let Some(inside) = (0..2).find(|&inside| done[inside] < reached[inside].len()) {
         let state = reached[inside][done[inside]];
         let of_kinds =
-            kinds.iter().flatten().filter(|_| inside == 0).map(|(column, _)| (0, column[usize::from(state)]));
+            kinds.iter().flatten().filter(|_| inside == 0).map(|(column, _)| (0, column.passages[usize::from(state)]));
         let of_fragments = fragments
             .iter()
             .filter(|fragment| usize::from(fragment.is_inside) == inside)
@@ -213,7 +218,8 @@ fn reached(states: &States, kinds: &[Option<(&Column, Traits)>], fragments: &Has
 fn states_behind(kinds: &[Option<(&Column, Traits)>], reached: &[u8]) -> Vec<Vec<u8>> {
     let behind = |kind: &Option<(&Column, Traits)>| {
         let Some((column, _)) = kind else { return vec![START] };
-        let mut behind: Vec<u8> = reached.iter().filter_map(|&state| column[usize::from(state)].next()).collect();
+        let mut behind: Vec<u8> =
+            reached.iter().filter_map(|&state| column.passages[usize::from(state)].next()).collect();
         behind.sort_unstable();
         behind.dedup();
         behind
@@ -227,7 +233,7 @@ fn state_behind(kinds: &[Option<(&Column, Traits)>], states_left: &[u8], left: u
         return Some(START);
     }
     let (column, _) = kinds[usize::from(right)].filter(|_| left != OPAQUE)?;
-    let mut behind = states_left.iter().map(|&state| column[usize::from(state)].next());
+    let mut behind = states_left.iter().map(|&state| column.passages[usize::from(state)].next());
     let first = behind.next()??;
     behind.all(|next| next == Some(first)).then_some(first)
 }
@@ -243,7 +249,7 @@ fn edge(states: &States, kinds: &[Option<(&Column, Traits)>], behind: &[u8], lef
     let Some((column, traits)) = kinds[usize::from(right)] else { return Edge::Unknown };
     // Each text between added tokens is normalized by itself.
     let joins = kinds[usize::from(left)].is_some_and(|(_, before)| traits.joins(before));
-    let passages = || behind.iter().map(|&state| column[usize::from(state)]);
+    let passages = || behind.iter().map(|&state| column.passages[usize::from(state)]);
     if joins || traits.may_begin_added || passages().any(|passage| passage == Passage::Unknown) {
         Edge::Unknown
     } else if passages().all(|passage| matches!(passage, Passage::Boundary(_))) {
@@ -283,6 +289,12 @@ impl Kinds {
         Some(self.behind[place(left, right)]).filter(|&state| state != BAIL)
     }
 
+    /// Whether a text can be in this state behind a token of this kind if no boundary was assumed: then the tables hold for what
+    /// follows.
+    pub fn is_usual(&self, kind: u8, state: u8) -> bool {
+        self.usual[usize::from(kind)][usize::from(state)]
+    }
+
     /// Whether the normalizer may change something where a token of one kind follows one of another in a text.
     pub fn joins(&self, left: u8, right: u8) -> bool {
         left != BORDER && self.traits(right).joins(self.traits(left))
@@ -308,7 +320,15 @@ impl Kinds {
     /// What a token of a kind does to a state.
     #[inline]
     pub fn passage(&self, kind: u8, state: u8) -> Passage {
-        self.passages[usize::from(kind)].as_ref().map_or(Passage::Unknown, |column| column[usize::from(state)])
+        let column = self.columns[usize::from(kind)].as_ref();
+        column.map_or(Passage::Unknown, |column| column.passages[usize::from(state)])
+    }
+
+    /// What a token of a kind does to a state if there is a boundary before it wherever one can be.
+    #[inline]
+    pub fn assumed_passage(&self, kind: u8, state: u8) -> Passage {
+        let column = self.columns[usize::from(kind)].as_ref();
+        column.map_or(Passage::Unknown, |column| column.assumed[usize::from(state)])
     }
 
     /// Whether a text may end in a state.

@@ -8,8 +8,11 @@
 use super::edge::{Edges, last, symbol};
 use super::merges::{Merge, Merges};
 
-/// This bit is in no symbol's place: all tokens have it, and the partners of those that a glance tells nothing about.
-const UNTOLD: u64 = 1 << 63;
+/// Bits of symbols; the two above them are every token's own and every token's partners, so that a token with all bits is told
+/// nothing about, whatever stands beside it.
+const SYMBOL_BITS: u32 = 62;
+const OWN: u64 = 1 << SYMBOL_BITS;
+const PARTNERS: u64 = OWN << 1;
 
 /// One edge of a token.
 #[derive(Clone, Copy)]
@@ -59,7 +62,7 @@ impl Glances {
 fn glances(edges: &Edges, partners: &Partners) -> Vec<Glance> {
     let glance = |id| {
         let Some(entries) = edges.entries(id) else { return NOTHING_TOLD };
-        let mut glance = Glance { own: UNTOLD, partners: 0 };
+        let mut glance = Glance { own: OWN, partners: PARTNERS };
         for &entry in entries.iter().take_while(|entry| **entry != 0) {
             glance.own |= bit(symbol(entry));
             glance.partners |= partners.until(symbol(entry), last(entry));
@@ -73,7 +76,7 @@ fn glances(edges: &Edges, partners: &Partners) -> Vec<Glance> {
 #[inline]
 fn bit(symbol: u32) -> u64 {
     let spread = u64::from(symbol.wrapping_mul(0x9E37_79B9));
-    1 << ((spread * u64::from(UNTOLD.trailing_zeros())) >> 32)
+    1 << ((spread * u64::from(SYMBOL_BITS)) >> 32)
 }
 
 /// Of all symbols the bits of what they merge with on one side, by time.

@@ -10,11 +10,16 @@ const LONGEST: usize = 4;
 
 /// All rows of up to [`LONGEST`] of some tokens of a tokenizer, against the reference.
 fn exhaust(kind: Kind, tokens: &[&str], unmade: &[&str]) {
+    exhaust_parts(kind, tokens, unmade, &[]);
+}
+
+/// The same with tokens that the others are made of.
+fn exhaust_parts(kind: Kind, tokens: &[&str], unmade: &[&str], parts: &[&[u8]]) {
     let tokenizer = kind.of_few(tokens, unmade);
-    let texts: Vec<&str> = [tokens, unmade, kind.added].concat();
-    let ids: Vec<u32> = (0..tokenizer.outside())
-        .filter(|&id| texts.iter().any(|text| tokenizer.surface(id) == Some(text.as_bytes())))
-        .collect();
+    let texts = [tokens, unmade, kind.added].concat().into_iter().map(str::as_bytes);
+    let texts: Vec<&[u8]> = texts.chain(parts.iter().copied()).collect();
+    let ids: Vec<u32> =
+        (0..tokenizer.outside()).filter(|&id| texts.iter().any(|text| tokenizer.surface(id) == Some(text))).collect();
     assert_eq!(ids.len(), texts.len());
     let mut rows = vec![Vec::new()];
     let mut at = 0;
@@ -51,6 +56,19 @@ fn words_and_punctuation() {
 fn tokens_that_begin_no_text() {
     for family in ["o200k", "tekken"] {
         exhaust(Kind { family, ..Kind::default() }, &["r", "E", "rE", "\n", "/", "\n/", "1"], &[]);
+    }
+}
+
+/// Characters in several tokens: letters, a blank, a mark that is joined with what is before it.
+#[test]
+fn characters_in_pieces() {
+    for family in FAMILIES {
+        let kind = Kind { family, ..Kind::default() };
+        exhaust_parts(kind, &["é", "a", " ", "\n"], &[], &[b"\xc3", b"\xa9"]);
+        exhaust_parts(kind, &["\u{3000}", " ", "\n"], &[], &[b"\xe3", b"\xe3\x80", b"\x80"]);
+        exhaust_parts(kind, &["\u{1c5}", "A", "b", "1"], &[], &[b"\xc7", b"\x85"]);
+        exhaust_parts(Kind { nfc: true, ..kind }, &["\u{301}", "a", "e"], &[], &[b"\xcc", b"\x81"]);
+        exhaust_parts(Kind { whole_words: true, ..kind }, &["a", "é"], &["aé", "éa"], &[b"\xc3", b"\xa9"]);
     }
 }
 
