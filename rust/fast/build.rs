@@ -175,13 +175,16 @@ fn kinds(
             }
         } else if pairs.is_self_canonical(id) {
             match std::str::from_utf8(bytes) {
-                Ok("") => {}
-                Ok(text) if normal.keeps(text) => {
+                Ok(text) if !text.is_empty() && normal.keeps(text) => {
                     let traits = Traits { may_begin_added: added.may_begin_in(bytes), ..normal.traits(text) };
                     kinds.set(id, texts.classes(id), traits)?;
                 }
                 Ok(_) => {}
-                Err(_) => fragments(bytes, splitter, &beyond_ascii).into_iter().for_each(|it| kinds.set_fragment(it)),
+                Err(_) => {
+                    for fragment in fragments(bytes, splitter, &beyond_ascii) {
+                        kinds.set_fragment(fragment);
+                    }
+                }
             }
         }
     }

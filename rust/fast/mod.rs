@@ -2,9 +2,9 @@
 //!
 //! Inside one pre-token of a BPE a sequence is what encoding gives iff every two neighbours are ([`crate::pairs`]), and
 //! where pre-tokens end is told by tokens alone nearly everywhere ([`crate::machine`]). So one pass over the tokens
-//! (`scan`) finds the few edges that need a closer look, and around these a stretch that is encoded by itself as it is
-//! within the row (`window`) is encoded again (`local`). What the reference would say of the whole row is put together
-//! from the stretches (`crate::windows`).
+//! (`scan`) finds the few edges that need a closer look, what stands before them settles most (`walk`), and around the
+//! others a stretch that is encoded by itself as it is within the row (`window`) is encoded again (`local`). What the
+//! reference would say of the whole row is put together from the stretches (`crate::windows`).
 
 mod added;
 mod build;
