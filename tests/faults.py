@@ -139,13 +139,13 @@ FAULTS = (
     Fault(
         "a glance looks at the symbols of both tokens and at no partner",
         "rust/pairs/glance.rs",
-        "left.partners & right.own == 0 || left.own & right.partners == 0",
-        "left.own & right.own & !OWN == 0",
+        "self.partners & behind.own == 0 || self.own & behind.partners == 0",
+        "self.own & behind.own & !OWN == 0",
     ),
     Fault(
         "a glance tells of tokens that it knows nothing about",
         "rust/pairs/glance.rs",
-        "Glance { own: u64::MAX, partners: u64::MAX }",
+        "Glance { own: u128::MAX, partners: u128::MAX }",
         "Glance { own: 0, partners: 0 }",
     ),
     Fault(

@@ -29,9 +29,9 @@ impl Passage {
 /// What a token does to every state.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Column {
-    /// See [`passage`].
+    /// By state, a boundary only where there surely is one.
     pub passages: Box<[Passage]>,
-    /// See [`assumed_passage`].
+    /// By state, a boundary wherever one can be.
     pub assumed: Box<[Passage]>,
 }
 
@@ -55,10 +55,9 @@ impl<'s> Columns<'s> {
             return column;
         }
         let states = 0..u8::try_from(self.states.count()).expect("states are numbered in a byte");
-        let column = Column {
-            passages: states.clone().map(|state| passage(self.states, state, classes)).collect(),
-            assumed: states.map(|state| assumed_passage(self.states, state, classes)).collect(),
-        };
+        let (passages, assumed) =
+            states.map(|state| passages(self.states, state, classes)).unzip::<_, _, Vec<_>, Vec<_>>();
+        let column = Column { passages: passages.into(), assumed: assumed.into() };
         let number = *self.by_content.entry(column.clone()).or_insert(self.all.len());
         if number == self.all.len() {
             self.all.push(column);
@@ -80,22 +79,24 @@ impl<'s> Columns<'s> {
 
 /// What a token of these classes does to a state, whatever follows: a boundary is before it only if there is no way round.
 pub fn passage(states: &States, state: u8, classes: &[u8]) -> Passage {
-    let walk = |mark| walk(states, state, mark, classes);
-    let is_boundary = state == START || walk(Mark::Inside).is_none();
-    match walk(Mark::Boundary) {
-        Some(next) if is_boundary => Passage::Boundary(next),
-        _ if state == START => Passage::Unknown,
-        _ => walk(Mark::Open).map_or(Passage::Unknown, Passage::Pair),
-    }
+    passages(states, state, classes).0
 }
 
-/// What a token of these classes does to a state if there is a boundary before it wherever one can be; tokens that follow have
-/// no passage where that was wrong.
-pub fn assumed_passage(states: &States, state: u8, classes: &[u8]) -> Passage {
-    match (walk(states, state, Mark::Boundary, classes), state) {
-        (Some(next), _) => Passage::Boundary(next),
-        (None, START) => Passage::Unknown,
-        (None, _) => walk(states, state, Mark::Open, classes).map_or(Passage::Unknown, Passage::Pair),
+/// That, and what it does if there is a boundary before it wherever one can be; tokens that follow have no passage where that
+/// was wrong.
+pub(super) fn passages(states: &States, state: u8, classes: &[u8]) -> (Passage, Passage) {
+    let walk = |mark| walk(states, state, mark, classes);
+    let boundary = walk(Mark::Boundary).map(Passage::Boundary);
+    if state == START {
+        let passage = boundary.unwrap_or(Passage::Unknown);
+        return (passage, passage);
+    }
+    match boundary {
+        Some(boundary) if walk(Mark::Inside).is_none() => (boundary, boundary),
+        _ => {
+            let open = walk(Mark::Open).map_or(Passage::Unknown, Passage::Pair);
+            (open, boundary.unwrap_or(open))
+        }
     }
 }
 

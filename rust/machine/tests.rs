@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::{Config, TestRunner};
 
-use super::columns::{Passage, assumed_passage, passage};
+use super::columns::{Passage, passage, passages};
 use super::states::START;
 use super::{
     BORDER, Builder, CONTEXT, CONTINUATION, Edge, Fragment, Kinds, OPAQUE, Split, Start, States, Sync, Traits, ends,
@@ -49,7 +49,7 @@ impl Sequential {
         let mut state = START;
         let mut is_boundary = Vec::new();
         for classes in tokens {
-            let (boundary, next) = match assumed_passage(&self.0, state, classes) {
+            let (boundary, next) = match passages(&self.0, state, classes).1 {
                 Passage::Boundary(next) => (true, next),
                 Passage::Pair(next) => (false, next),
                 Passage::Unknown => return None,

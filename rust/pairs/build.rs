@@ -3,6 +3,7 @@
 use super::atoms::Atoms;
 use super::edge::Life;
 use super::general;
+use super::glance::Partners;
 use super::merges::{Merge, Merges, NEVER};
 use super::run::run;
 use super::spine::{Answer, Spines};
@@ -55,6 +56,9 @@ pub(super) fn build(atoms: &Atoms, list: &[Merge]) -> (Merges, Spines) {
     } else {
         tables.run_all(list);
     }
+    let [of_left, of_right] = Partners::of_both(ids, list, &tables.merges);
+    tables.spines.right.glance(&of_left);
+    tables.spines.left.glance(&of_right);
     (tables.merges, tables.spines)
 }
 

@@ -1,5 +1,6 @@
 //! The symbols that may take part at one side of every token, packed: see [`spine`](super::spine) for what they mean.
 
+use super::glance::{Glance, NOTHING_TOLD, Partners};
 use super::merges::{ID_BITS, NEVER, RANK_BITS};
 
 const ID_MASK: u64 = (1 << ID_BITS) - 1;
@@ -41,6 +42,22 @@ const ROOM: usize = 4;
 /// Entries, then zeros; or a mark and zeros.
 type Edge = [u64; ROOM];
 
+/// All of one edge of a token, in one line of a cache: what a first look does not tell is there for the second.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+pub(super) struct Line {
+    edge: Edge,
+    pub(super) glance: Glance,
+}
+
+impl Line {
+    /// The entries of an edge and zeros, if that is how it is written down.
+    #[inline]
+    pub(super) fn entries(&self) -> Option<&Edge> {
+        Some(&self.edge).filter(|edge| edge[0] < MARKS)
+    }
+}
+
 /// From here on entries are marks: no `last` is that large.
 const MARKS: u64 = TIME_MASK << LAST_SHIFT;
 /// The token is not self-canonical.
@@ -74,7 +91,7 @@ pub(super) struct Edges {
     side: Side,
     /// The time at which nothing merges any more.
     end: u32,
-    packed: Vec<Edge>,
+    lines: Vec<Line>,
     lists: Vec<Life>,
     /// What is being written down.
     draft: Vec<Life>,
@@ -85,28 +102,29 @@ impl Edges {
     pub(super) fn new(side: Side, ids: usize, end: u32) -> Self {
         let mut none = [0; ROOM];
         none[0] = NOT_CANONICAL;
-        Self { side, end, packed: vec![none; ids], lists: Vec::new(), draft: Vec::new() }
-    }
-
-    /// Number of tokens.
-    pub(super) fn ids(&self) -> usize {
-        self.packed.len()
+        let lines = vec![Line { edge: none, glance: NOTHING_TOLD }; ids];
+        Self { side, end, lines, lists: Vec::new(), draft: Vec::new() }
     }
 
     #[inline]
     pub(super) fn is_self_canonical(&self, id: u32) -> bool {
-        self.packed.get(id as usize).is_some_and(|edge| edge[0] != NOT_CANONICAL)
+        self.lines.get(id as usize).is_some_and(|line| line.edge[0] != NOT_CANONICAL)
+    }
+
+    /// What is written down of an edge, `None` for an id that there is not.
+    #[inline]
+    pub(super) fn line(&self, id: u32) -> Option<&Line> {
+        self.lines.get(id as usize)
     }
 
     /// The entries of an edge and zeros, if that is how it is written down.
-    #[inline]
-    pub(super) fn entries(&self, id: u32) -> Option<&Edge> {
-        self.packed.get(id as usize).filter(|edge| edge[0] < MARKS)
+    fn entries(&self, id: u32) -> Option<&Edge> {
+        self.line(id).and_then(Line::entries)
     }
 
     /// All that can take part at an edge, if it is written down at all. Symbols are born at `births`.
     pub(super) fn lives<'a>(&'a self, id: u32, births: &'a [u32]) -> Option<impl Iterator<Item = Life> + Clone + 'a> {
-        let edge = self.packed.get(id as usize)?;
+        let edge = &self.lines.get(id as usize)?.edge;
         let (entries, list): (&[u64], &[Life]) = match edge[0] {
             NOT_CANONICAL | GENERAL => return None,
             mark if mark >= MARKS => {
@@ -125,15 +143,15 @@ impl Edges {
 
     /// Leave the edge of a self-canonical token to the general check.
     pub(super) fn set_general(&mut self, id: u32) {
-        self.packed[id as usize] = [0; ROOM];
-        self.packed[id as usize][0] = GENERAL;
+        self.lines[id as usize].edge = [0; ROOM];
+        self.lines[id as usize].edge[0] = GENERAL;
     }
 
     /// Write down the edge of an atom, or that of a token whose part there lives as `part` says. `least` has for every
     /// symbol a lower bound of the ranks of its merges across this edge.
     pub(super) fn set(&mut self, id: u32, part: Option<Life>, births: &[u32], least: &[u32]) {
         if let Some(edge) = self.entries_of(id, part, least) {
-            self.packed[id as usize] = edge;
+            self.lines[id as usize].edge = edge;
             return;
         }
         self.draft.clear();
@@ -181,16 +199,27 @@ impl Edges {
 
     /// Let the whole token take part, although it has no merge across this edge.
     pub(super) fn add_whole(&mut self, id: u32, births: &[u32]) {
+        self.lines[id as usize].glance = NOTHING_TOLD;
         if self.read(id, births) && !self.draft.iter().any(|life| life.death == self.end) {
             self.draft.push(self.whole(id, births));
             self.write(id, |_| 0);
         }
     }
 
+    /// Fill in the glances at all edges that are written down as entries.
+    pub(super) fn glance(&mut self, partners: &Partners) {
+        for line in &mut self.lines {
+            if let Some(entries) = line.entries() {
+                let entries = entries.iter().take_while(|entry| **entry != 0);
+                line.glance = Glance::at(entries.map(|entry| (symbol(*entry), last(*entry))), partners);
+            }
+        }
+    }
+
     /// Drop what is known better now to take no part: `earliest` has for every symbol the least time of its merges.
     pub(super) fn tighten(&mut self, births: &[u32], earliest: &[u32]) {
-        for id in (0..).take(self.packed.len()) {
-            let edge = &mut self.packed[id as usize];
+        for id in (0..).take(self.lines.len()) {
+            let edge = &mut self.lines[id as usize].edge;
             if edge[0] < MARKS {
                 let mut len = 0;
                 for entry in std::mem::take(edge).into_iter().take_while(|entry| *entry != 0) {
@@ -240,7 +269,7 @@ impl Edges {
         } else {
             edge[0] = GENERAL;
         }
-        self.packed[id as usize] = edge;
+        self.lines[id as usize].edge = edge;
     }
 
     /// Whether a life can be an entry: at its death a step is taken whose rank is that time.

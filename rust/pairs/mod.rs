@@ -36,7 +36,6 @@ pub use merges::Merge;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use glance::Glances;
 use merges::{ID_LIMIT, Merges, RANK_BITS};
 use spine::{Answer, Spines};
 
@@ -49,7 +48,6 @@ pub struct Pairs {
     atoms: Atoms,
     merges: Merges,
     spines: Spines,
-    glances: Glances,
 }
 
 impl Pairs {
@@ -65,9 +63,8 @@ impl Pairs {
         if !has_room || !merges.iter().all(is_known) {
             return None;
         }
-        let (table, spines) = build::build(&atoms, merges);
-        let glances = Glances::new(&spines.right, &spines.left, merges, &table);
-        Some(Self { serial: SERIAL.fetch_add(1, Ordering::Relaxed), atoms, merges: table, spines, glances })
+        let (merges, spines) = build::build(&atoms, merges);
+        Some(Self { serial: SERIAL.fetch_add(1, Ordering::Relaxed), atoms, merges, spines })
     }
 
     /// What every token is spelled with.
@@ -83,9 +80,6 @@ impl Pairs {
     /// Whether the encoding of the atoms of both tokens, end to end, is just both tokens.
     #[inline]
     pub fn fit(&self, left: u32, right: u32) -> bool {
-        if self.glances.tell(left, right) {
-            return true;
-        }
         match self.spines.ask(&self.merges, left, right) {
             Answer::Fit => true,
             Answer::NoFit => false,
@@ -121,7 +115,6 @@ impl Pairs {
             let last = self.merges.forbidden();
             self.merges.insert(left, right, last, last);
             self.spines.forbid(left, right);
-            self.glances.forbid(left, right);
         }
     }
 }

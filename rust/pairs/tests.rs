@@ -317,7 +317,7 @@ fn an_edge_may_have_many_symbols() {
         assert_eq!(pairs.fit(left, right), tokenize(&reference, &text) == [left, right]);
         assert_ne!(pairs.spines.ask(&pairs.merges, left, right), Answer::Unknown);
     }
-    assert!(pairs.spines.left.entries(model.ids()[runs[11].as_str()]).is_none());
+    assert!(pairs.spines.left.line(model.ids()[runs[11].as_str()]).unwrap().entries().is_none());
 }
 
 #[test]
