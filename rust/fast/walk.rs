@@ -38,10 +38,9 @@ impl Fast {
         let mut place = nearest.unwrap_or(*reached);
         while place.at < edge {
             // The edges up to here are settled: what they came to is all that counts.
-            match self.kinds.passage(self.kinds.of(ids[place.at]), place.state) {
-                Passage::Boundary(state) | Passage::Pair(state) => place = Place { at: place.at + 1, state },
-                Passage::Unknown => return false,
-            }
+            let passage = self.kinds.passage(self.kinds.of(ids[place.at]), place.state);
+            let Some(state) = passage.next() else { return false };
+            place = Place { at: place.at + 1, state };
         }
         let behind = match ids.get(edge).map(|&id| self.kinds.of(id)) {
             None | Some(BORDER) => self.kinds.may_end(place.state).then(|| Place::afresh(edge + 1)),
@@ -143,7 +142,7 @@ impl Fast {
     }
 
     /// The kind of the token before another one, that of an added token where there is none: a text begins.
-    fn kind_before(&self, ids: &[u32], at: usize) -> u8 {
+    pub(crate) fn kind_before(&self, ids: &[u32], at: usize) -> u8 {
         at.checked_sub(1).map_or(BORDER, |before| self.kinds.of(ids[before]))
     }
 }

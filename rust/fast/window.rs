@@ -69,7 +69,7 @@ impl Fast {
 
     /// Whether a text begins at token `at`.
     fn is_border(&self, ids: &[u32], at: usize) -> bool {
-        at == 0 || self.kinds.of(ids[at - 1]) == BORDER
+        self.kind_before(ids, at) == BORDER
     }
 
     /// Whether a text ends before token `at`.
