@@ -89,8 +89,8 @@ FAULTS = (
     Fault(
         "a token that begins before its pre-token is part of it",
         "rust/fast/local.rs",
-        "let is_tiled = begins_here && ",
-        "let is_tiled = (begins_here || true) && ",
+        "token > first && ranges[first].start == start && ",
+        "token > first && ",
     ),
     # Edges that the tables leave open
     Fault(
@@ -198,9 +198,9 @@ FAULTS = (
     ),
     Fault(
         "a window passes whose pairs do not stay",
-        "rust/fast/local.rs",
-        "is_boundary || self.pairs.stay(ids[at - 1], ids[at], cache)",
-        "is_boundary || self.pairs.stay(ids[at - 1], ids[at], cache) || true",
+        "rust/fast/told.rs",
+        "stays && self.pairs.stay(ids[at - 1], id, cache)",
+        "stays && self.pairs.stay(ids[at - 1], id, cache) || true",
     ),
     # Whole words
     Fault(
@@ -213,8 +213,8 @@ FAULTS = (
     Fault(
         "several tokens may be a whole word",
         "rust/fast/local.rs",
-        "words.contains_key(bytes))",
-        "words.contains_key(&bytes[..0]))",
+        "self.whole_word(bytes).is_none()",
+        "self.whole_word(&bytes[..0]).is_none()",
     ),
     Fault(
         "a token by itself comes back",
@@ -224,45 +224,51 @@ FAULTS = (
     ),
     Fault(
         "a window passes wherever its text ends",
-        "rust/fast/local.rs",
-        "self.kinds.may_end(state) && self.kinds.stay_apart(ids)",
-        "self.kinds.stay_apart(ids)",
+        "rust/fast/told.rs",
+        "self.kinds.may_end(state)",
+        "self.kinds.may_end(state) || true",
     ),
     # What is mended by tokens
     Fault(
         "what is mended need not fit what stands before it",
-        "rust/fast/local.rs",
-        "if stays_left && stays_right {",
-        "if stays_right {",
+        "rust/fast/mend.rs",
+        "if stays {",
+        "if stays || true {",
     ),
     Fault(
-        "what is mended need not fit what stands behind it",
-        "rust/fast/local.rs",
-        "if stays_left && stays_right {",
-        "if stays_left {",
+        "two pieces of a token are that token whatever stands before it",
+        "rust/fast/mend.rs",
+        ".filter(|&word| stay(before.last(), word))",
+        ".filter(|_| true)",
+    ),
+    Fault(
+        "what is mended twice is two changes",
+        "rust/fast/mend.rs",
+        "changes.pop_if(|last| start < last.new.end)",
+        "changes.pop_if(|_| false)",
     ),
     Fault(
         "only the first bad pair of a pre-token is mended",
-        "rust/fast/local.rs",
-        "if stay(encoded[first..].last(), Some(next)) {",
-        "if merged > 0 || stay(encoded[first..].last(), Some(next)) {",
+        "rust/fast/mend.rs",
+        "if stay(mended.ids.last(), next) {",
+        "if !mended.changes.is_empty() || stay(mended.ids.last(), next) {",
     ),
     Fault(
         "what is mended is no whole word",
-        "rust/fast/local.rs",
-        "if encoded.len() > first + 1\n",
-        "if encoded.len() > usize::MAX - 1\n",
+        "rust/fast/mend.rs",
+        "= self.whole_word(&mended.bytes) {",
+        "= self.whole_word(&mended.bytes[..0]) {",
     ),
     Fault(
         "a boundary stands behind the token it is in front of",
-        "rust/fast/local.rs",
-        "                piece(at);",
-        "                piece(at + 1);",
+        "rust/fast/told.rs",
+        "then_some(first..at)",
+        "then_some(first..at + 1)",
     ),
     Fault(
         "tokens without bytes are part of a pre-token",
         "rust/fast/redo.rs",
-        "let is_tiled = is_text && !has_gaps;",
+        "let is_tiled = is_text && !ranges.iter().any(Range::is_empty);",
         "let is_tiled = is_text;",
     ),
     # Normal forms
@@ -304,9 +310,9 @@ FAULTS = (
     ),
     Fault(
         "a window passes whatever a normal form makes of it",
-        "rust/fast/local.rs",
-        "self.kinds.may_end(state) && self.kinds.stay_apart(ids)",
-        "self.kinds.may_end(state)",
+        "rust/fast/told.rs",
+        ".filter(|_| !self.kinds.joins(before, kind))",
+        "",
     ),
     # Added tokens
     Fault(
@@ -336,8 +342,8 @@ FAULTS = (
     Fault(
         "a window passes with the text of an added token in it",
         "rust/fast/redo.rs",
-        "if window.holds_added { None } else { fast.tell(ids, cache) }",
-        "fast.tell(ids, cache)",
+        "!window.holds_added && fast.redo_told(",
+        "fast.redo_told(",
     ),
     Fault(
         "of two added tokens that share bytes only the later one is looked at",
@@ -367,8 +373,8 @@ FAULTS = (
     Fault(
         "windows that overlap are two",
         "rust/fast/redo.rs",
-        "&& last.end > window.tokens.start",
-        "&& last.end > window.tokens.end",
+        "before.tokens.end <= window.tokens.start",
+        "before.tokens.end <= window.tokens.end",
     ),
     Fault(
         "bytes that are no text are encoded as they are",

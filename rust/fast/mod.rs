@@ -3,14 +3,16 @@
 //! Inside one pre-token of a BPE a sequence is what encoding gives iff every two neighbours are ([`crate::pairs`]), and
 //! where pre-tokens end is told by tokens alone nearly everywhere ([`crate::machine`]). So one pass over the tokens
 //! (`scan`) finds the few edges that need a closer look, what stands before them settles most (`walk`), and around the
-//! others a stretch that is encoded by itself as it is within the row (`window`) is encoded again (`local`). What the
-//! reference would say of the whole row is put together from the stretches (`crate::windows`).
+//! others a stretch that is encoded by itself as it is within the row (`window`) is encoded again: by its tokens (`told`) or,
+//! where they do not tell its pre-tokens, by its text (`local`). What the reference would say of the whole row is put together
+//! from the stretches (`crate::windows`).
 
 mod added;
 mod build;
 mod cuts;
 mod fragments;
 mod local;
+mod mend;
 mod normal;
 mod redo;
 mod repair;
@@ -19,6 +21,7 @@ mod scratch;
 #[cfg(test)]
 mod tests;
 mod texts;
+mod told;
 mod walk;
 mod window;
 mod words;

@@ -1,7 +1,10 @@
 //! What a thread keeps from row to row, so that a row costs no memory of its own.
 
+use std::ops::Range;
+
 use crate::fast::Fast;
 use crate::fast::local::Piece;
+use crate::fast::mend::Mended;
 use crate::kept::{Kept, Spare};
 use crate::pairs::PairCache;
 use crate::windows::Redone;
@@ -31,9 +34,9 @@ impl Windows {
         self.used += 1;
     }
 
-    /// Give up the last one.
-    pub(crate) fn give_up(&mut self) {
-        self.used -= 1;
+    /// Give up all but the first `count`.
+    pub(crate) fn truncate(&mut self, count: usize) {
+        self.used = self.used.min(count);
     }
 
     pub(crate) fn as_slice(&self) -> &[Redone] {
@@ -45,14 +48,15 @@ impl Windows {
 #[derive(Default)]
 pub(crate) struct Buffers {
     pub(crate) text: Vec<u8>,
-    /// Where every token ends in the text.
-    pub(crate) ends: Vec<usize>,
     pub(crate) classes: Vec<u8>,
     /// Where every character begins, and the end of the last.
     pub(crate) chars: Vec<usize>,
     pub(crate) symbols: Vec<u32>,
     /// The pre-tokens of the text.
     pub(crate) pieces: Vec<Piece>,
+    /// The tokens of pre-tokens that change.
+    pub(crate) changing: Vec<Range<usize>>,
+    pub(crate) mended: Mended,
     /// Bytes that were looked at in this row.
     pub(crate) encoded: usize,
 }
