@@ -155,16 +155,12 @@ impl<'a> Batch<'a> {
             let mut audit = RowAudit::default();
             for index in rows {
                 // Copied, the mask like the ids: one that changes under way must not give one row two masks.
-                self.ids.read_row(tokenizer, self.range(index), &mut ids);
-                self.read(self.mask, index, &mut mask);
-                self.read(self.owners, index, &mut owners);
-                for value in &mut mask {
-                    *value = (*value).min(1);
-                }
+                let range = self.range(index);
+                self.ids.read_row(tokenizer, range.clone(), &mut ids);
                 let row = Row {
                     ids: &ids,
-                    mask: self.mask.map(|_| &mask[..]),
-                    owners: self.owners.map(|_| &owners[..]),
+                    mask: self.mask.map(|all| copied(all[range.clone()].iter().map(|&value| value.min(1)), &mut mask)),
+                    owners: self.owners.map(|all| copied(all[range].iter().copied(), &mut owners)),
                     join: self.joins.and_then(|joins| usize::try_from(joins[index]).ok()).filter(|&join| join > 0),
                     lacks_context: self.row_start.is_some_and(|row_start| row_start[index]),
                 };
@@ -174,11 +170,6 @@ impl<'a> Batch<'a> {
             }
             columns
         }))
-    }
-
-    fn read(&self, array: Option<&[u8]>, index: usize, row: &mut Vec<u8>) {
-        row.clear();
-        row.extend_from_slice(array.map_or(&[], |array| &array[self.range(index)]));
     }
 
     /// Give every byte of every row its owner and token, in order, over `threads` threads.
@@ -234,6 +225,12 @@ impl<'a> Batch<'a> {
     fn map<T: Send>(&self, threads: usize, work: impl Fn(usize) -> Result<T> + Sync) -> Vec<Result<T>> {
         pool::map(self.rows(), threads, |index| guarded(|| work(index)))
     }
+}
+
+fn copied(values: impl Iterator<Item = u8>, row: &mut Vec<u8>) -> &[u8] {
+    row.clear();
+    row.extend(values);
+    row
 }
 
 fn check_length<T>(name: &str, array: Option<&[T]>, expected: usize) -> Result<()> {

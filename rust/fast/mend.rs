@@ -50,7 +50,8 @@ impl Fast {
         mended.ids.clear();
         mended.changes.clear();
         let length = self.texts.length(tokens);
-        if self.whole_words.is_some() && length <= usize::from(u16::MAX) {
+        // No token is longer than that.
+        if self.whole_words.is_some() && u16::try_from(length).is_ok() {
             self.join(tokens, &mut mended.bytes);
             if let Some(word) = self.whole_word(&mended.bytes) {
                 mended.symbols.clear();

@@ -21,8 +21,27 @@ pub(crate) enum Normal {
 pub(crate) struct Composition {
     /// Those that can be joined with what is before them, in order.
     joining: Vec<char>,
-    /// A bit per code point up to `LAST`: it comes through as it is, and so does every text of such characters.
-    settled: Box<[u64]>,
+    /// Those that come through as they are, and so does every text of them.
+    settled: Characters,
+    /// Marks that do so behind any of these, in the order of their classes.
+    passive: Characters,
+}
+
+/// Code points up to `LAST`, a bit for each.
+struct Characters(Box<[u64]>);
+
+impl Characters {
+    fn none() -> Self {
+        Self(vec![0; (LAST as usize + 1) / WORD].into())
+    }
+
+    fn insert(&mut self, c: char) {
+        self.0[c as usize / WORD] |= 1 << (c as usize % WORD);
+    }
+
+    fn contains(&self, c: char) -> bool {
+        self.0.get(c as usize / WORD).is_some_and(|word| word >> (c as usize % WORD) & 1 == 1)
+    }
 }
 
 impl Normal {
@@ -31,9 +50,7 @@ impl Normal {
         match self {
             Self::Identity => true,
             Self::Composed(composition) => {
-                text.is_ascii()
-                    || text.chars().all(|c| composition.settles(c))
-                    || composed(text.chars()).eq(text.chars())
+                text.is_ascii() || composition.passes(text) || composed(text.chars()).eq(text.chars())
             }
         }
     }
@@ -81,14 +98,26 @@ impl Composition {
         }
         joining.sort_unstable();
         joining.dedup();
-        let mut composition = Self { joining, settled: vec![0; (LAST as usize + 1) / WORD].into() };
-        for (c, first) in stable {
+        let mut composition = Self { joining, settled: Characters::none(), passive: Characters::none() };
+        for (c, first) in stable.into_iter().filter(|(_, first)| composition.joining.binary_search(first).is_err()) {
             // Nothing before it goes past a starter that joins nothing, so that what is on either side is composed apart.
-            if !is_mark(first) && !composition.joins(first) {
-                composition.settled[c as usize / WORD] |= 1 << (c as usize % WORD);
-            }
+            let kind = if is_mark(first) { &mut composition.passive } else { &mut composition.settled };
+            kind.insert(c);
         }
         composition
+    }
+
+    /// Whether `text` surely comes through as it is: the quick check of the standard (Unicode Standard Annex 15, section 9).
+    fn passes(&self, text: &str) -> bool {
+        let mut class = 0;
+        text.chars().all(|c| {
+            let before = std::mem::take(&mut class);
+            self.settles(c)
+                || self.passive.contains(c) && {
+                    class = canonical_combining_class(c);
+                    class >= before
+                }
+        })
     }
 
     pub(crate) fn joins(&self, c: char) -> bool {
@@ -96,7 +125,7 @@ impl Composition {
     }
 
     fn settles(&self, c: char) -> bool {
-        self.settled.get(c as usize / WORD).is_some_and(|word| word >> (c as usize % WORD) & 1 == 1)
+        self.settled.contains(c)
     }
 }
 
@@ -152,6 +181,20 @@ mod tests {
         }
         for (text, are_settled) in [("aéŃ가漢→─", true), ("\u{301}\u{1161}\u{212a}\u{344}", false)] {
             assert!(text.chars().all(|c| COMPOSITION.settles(c) == are_settled), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn marks_that_join_nothing_pass_in_the_order_of_their_classes() {
+        let passes = |text: &str| COMPOSITION.passes(text);
+        assert!(passes("हिन्दी") && passes("ที่นี่") && passes("é\u{316}\u{315}") && passes("\u{316}\u{315}x\u{316}"));
+        assert!(!passes("\u{315}\u{316}") && !passes("e\u{301}") && !passes("\u{344}") && !passes("क\u{93c}"));
+        let marks: Vec<char> = characters().filter(|&c| is_mark(c)).collect();
+        for (&a, &b) in marks.iter().flat_map(|a| marks.iter().map(move |b| (a, b))) {
+            let text = ['é', a, b];
+            if passes(&String::from_iter(text)) {
+                assert!(composed(text.into_iter()).eq(text), "{text:?}");
+            }
         }
     }
 }

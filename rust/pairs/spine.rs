@@ -47,6 +47,8 @@
 //! numbered so that equal ones are one (nine of ten pairs are as different as before); the search without branches; all pairs
 //! of a row or of 64 tokens asked one behind the other, with their edges touched first or not, or in three steps: a third less
 //! where all is in the cache, nothing where it is not.
+//! Nor did entries skipped whose symbol the other edge's glance does not take, which reads the filter less, or the lines in
+//! huge pages; with all of a process in these (`GLIBC_TUNABLES=glibc.malloc.hugetlb=1`) a pass takes a twentieth less.
 
 use super::edge::{Edges, Life, Side, earliest, last, symbol};
 use super::merges::Merges;
