@@ -1,5 +1,7 @@
 //! Many rows as ragged arrays.
 
+use std::ops::Range;
+
 use crate::audit::{PipelineOptions, Row, RowAudit};
 use crate::columns::AuditColumns;
 use crate::engine::Engine;
@@ -8,6 +10,9 @@ use crate::pool;
 use crate::provenance_columns::{ProvenanceColumns, shares};
 use crate::realised::{Pair, Realised};
 use crate::tokenizer::Tokenizer;
+
+/// Tokens of rows that are read at once.
+const BLOCK: usize = 1 << 12;
 
 /// Ids of any of the widths that arrays of them come in.
 #[derive(Debug, Clone, Copy)]
@@ -37,25 +42,25 @@ impl Ids<'_> {
 
     /// The ids of one row as the tokenizer knows them. Each is read once, so an array that changes meanwhile gives some
     /// verdict, never a fault.
-    pub(crate) fn row(&self, tokenizer: &Tokenizer, range: std::ops::Range<usize>) -> Vec<u32> {
+    pub(crate) fn row(&self, tokenizer: &Tokenizer, range: Range<usize>) -> Vec<u32> {
         let mut row = Vec::new();
-        self.read_row(tokenizer, range, &mut row);
+        self.read(tokenizer, range, &mut row);
         row
     }
 
-    /// As [`row`](Self::row), into a buffer.
-    fn read_row(&self, tokenizer: &Tokenizer, range: std::ops::Range<usize>, row: &mut Vec<u32>) {
+    /// The same of several rows, into a buffer.
+    fn read(&self, tokenizer: &Tokenizer, range: Range<usize>, read: &mut Vec<u32>) {
         let known = tokenizer.knowing();
-        row.clear();
+        read.clear();
         match self {
-            Self::I64(ids) => row.extend(ids[range].iter().map(|&id| known.id(id))),
-            Self::I32(ids) => row.extend(ids[range].iter().map(|&id| known.id(id.into()))),
-            Self::U32(ids) => row.extend(ids[range].iter().map(|&id| known.id_of_32_bits(id))),
+            Self::I64(ids) => read.extend(ids[range].iter().map(|&id| known.id(id))),
+            Self::I32(ids) => read.extend(ids[range].iter().map(|&id| known.id(id.into()))),
+            Self::U32(ids) => read.extend(ids[range].iter().map(|&id| known.id_of_32_bits(id))),
         }
     }
 
     /// The ids of one row as they were handed over, each read once too.
-    fn original(&self, range: std::ops::Range<usize>) -> Vec<i64> {
+    fn original(&self, range: Range<usize>) -> Vec<i64> {
         match self {
             Self::I64(ids) => ids[range].to_vec(),
             Self::I32(ids) => ids[range].iter().map(|&id| id.into()).collect(),
@@ -150,26 +155,42 @@ impl<'a> Batch<'a> {
         let shares = shares(&self.offsets, threads);
         AuditColumns::joined(pool::map(shares.len(), threads, |share| {
             let rows = shares[share].clone();
-            let mut columns = AuditColumns::with_room(self.offsets[rows.end] - self.offsets[rows.start]);
+            let mut columns = AuditColumns::with_room(rows.len(), self.offsets[rows.end] - self.offsets[rows.start]);
             let (mut ids, mut mask, mut owners) = (Vec::new(), Vec::new(), Vec::new());
             let mut audit = RowAudit::default();
-            for index in rows {
+            for rows in self.blocks(rows) {
                 // Copied, the mask like the ids: one that changes under way must not give one row two masks.
-                let range = self.range(index);
-                self.ids.read_row(tokenizer, range.clone(), &mut ids);
-                let row = Row {
-                    ids: &ids,
-                    mask: self.mask.map(|all| copied(all[range.clone()].iter().map(|&value| value.min(1)), &mut mask)),
-                    owners: self.owners.map(|all| copied(all[range].iter().copied(), &mut owners)),
-                    join: self.joins.and_then(|joins| usize::try_from(joins[index]).ok()).filter(|&join| join > 0),
-                    lacks_context: self.row_start.is_some_and(|row_start| row_start[index]),
-                };
-                // A row on which the reference panics is an error of that row alone.
-                let judged = guarded(|| tokenizer.audit_into(&mut audit, &row, options, engine));
-                columns.push(judged.map(|()| &audit), options);
+                let read = self.offsets[rows.start]..self.offsets[rows.end];
+                self.ids.read(tokenizer, read.clone(), &mut ids);
+                let mask = self.mask.map(|all| copied(all[read.clone()].iter().map(|&value| value.min(1)), &mut mask));
+                let owners = self.owners.map(|all| copied(all[read.clone()].iter().copied(), &mut owners));
+                for index in rows {
+                    let own = self.offsets[index] - read.start..self.offsets[index + 1] - read.start;
+                    let row = Row {
+                        ids: &ids[own.clone()],
+                        mask: mask.map(|mask| &mask[own.clone()]),
+                        owners: owners.map(|owners| &owners[own]),
+                        join: self.joins.and_then(|joins| usize::try_from(joins[index]).ok()).filter(|&join| join > 0),
+                        lacks_context: self.row_start.is_some_and(|row_start| row_start[index]),
+                    };
+                    // A row on which the reference panics is an error of that row alone.
+                    let judged = guarded(|| tokenizer.audit_into(&mut audit, &row, options, engine));
+                    columns.push(judged.map(|()| &audit), options);
+                }
             }
             columns
         }))
+    }
+
+    /// Cut rows into runs that are read at once: a loop for each of many short rows takes longer than what it reads.
+    fn blocks(&self, rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+        let mut next = rows.start;
+        std::iter::from_fn(move || {
+            let first = (next < rows.end).then_some(next)?;
+            let full = self.offsets[first] + BLOCK;
+            next = self.offsets[..rows.end].partition_point(|&start| start < full).max(first + 1);
+            Some(first..next)
+        })
     }
 
     /// Give every byte of every row its owner and token, in order, over `threads` threads.
@@ -212,7 +233,7 @@ impl<'a> Batch<'a> {
         }))
     }
 
-    fn range(&self, index: usize) -> std::ops::Range<usize> {
+    fn range(&self, index: usize) -> Range<usize> {
         self.offsets[index]..self.offsets[index + 1]
     }
 

@@ -139,10 +139,27 @@ pub struct AuditColumns {
 }
 
 impl AuditColumns {
-    /// Empty, with room for the re-encoded ids of rows of `tokens` tokens, should they all drift: these are most of what there
-    /// is to lay out, and memory that is not written to costs nothing.
-    pub(crate) fn with_room(tokens: usize) -> Self {
+    /// Empty, with room for `rows` rows and for their `tokens` re-encoded ids, should they all drift: these are most of what
+    /// there is to lay out, and memory that is not written to costs nothing.
+    pub(crate) fn with_room(rows: usize, tokens: usize) -> Self {
         let mut columns = Self::default();
+        columns.engine.reserve(rows);
+        for flags in [&mut columns.drifted, &mut columns.artefact, &mut columns.located, &mut columns.invalid_utf8] {
+            flags.reserve(rows);
+        }
+        let numbers = [
+            &mut columns.first_diff,
+            &mut columns.encoded_bytes,
+            &mut columns.n_owner_crossing,
+            &mut columns.n_shared_chars,
+            &mut columns.reencoded.offsets,
+            &mut columns.unknown.offsets,
+            &mut columns.spans.offsets,
+            &mut columns.straddling.offsets,
+        ];
+        for column in numbers {
+            column.reserve(rows);
+        }
         columns.reencoded.values.reserve(tokens);
         columns
     }

@@ -316,8 +316,10 @@ impl Tokenizer {
 
     /// Whether the merges alone, without the whole-word rule, make the token `id` of a pre-token that became it.
     pub fn merges_make(&self, id: u32, normalized: &str) -> bool {
-        let by_model = |model: &ModelWrapper| model.tokenize(normalized).is_ok_and(|tokens| tokens.len() == 1);
-        self.fast().map_or_else(|| self.pure_merges.as_ref().is_none_or(by_model), |fast| fast.merges_make(id))
+        self.pure_merges.as_ref().is_none_or(|model| match self.fast() {
+            Some(fast) => fast.merges_make(id),
+            None => model.tokenize(normalized).is_ok_and(|tokens| tokens.len() == 1),
+        })
     }
 
     /// Decode as the reference does; ids outside the vocabulary decode to nothing.

@@ -305,9 +305,16 @@ FAULTS = (
     Fault(
         "a character that joins others is settled",
         "rust/fast/normal.rs",
-        "!is_mark(first) && !composition.joins(first)",
-        "!is_mark(first)",
+        "if composition.joins(first) {",
+        "if composition.joins(first) && is_mark(first) {",
     ),
+    Fault(
+        "a mark that joins others is passed",
+        "rust/fast/normal.rs",
+        "if composition.joins(first) {",
+        "if composition.joins(first) && !is_mark(first) {",
+    ),
+    Fault("marks pass in any order", "rust/fast/normal.rs", "class >= before", "class >= before || true"),
     Fault(
         "a window passes whatever a normal form makes of it",
         "rust/fast/told.rs",

@@ -99,7 +99,10 @@ impl Composition {
         joining.sort_unstable();
         joining.dedup();
         let mut composition = Self { joining, settled: Characters::none(), passive: Characters::none() };
-        for (c, first) in stable.into_iter().filter(|(_, first)| composition.joining.binary_search(first).is_err()) {
+        for (c, first) in stable {
+            if composition.joins(first) {
+                continue;
+            }
             // Nothing before it goes past a starter that joins nothing, so that what is on either side is composed apart.
             let kind = if is_mark(first) { &mut composition.passive } else { &mut composition.settled };
             kind.insert(c);
