@@ -121,6 +121,7 @@ def test_every_argument_is_explained(names: tuple[str, ...], capsys: pytest.Capt
             assert len(record[1].split()) > 2
             assert " ".join(" ".join(record).split()) in out
     assert ("Arguments:" in out) == bool(arguments)
+    assert "None" not in out  # of a range without bounds
 
 
 @pytest.mark.parametrize(

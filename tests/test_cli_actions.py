@@ -472,6 +472,24 @@ def test_a_wrong_type_in_the_file_is_named(
     assert words in capsys.readouterr().err
 
 
+def test_a_wrong_value_is_refused_where_it_stands(
+    tokenizer: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.tito_audit]\nfail-on = 'no'\n")
+    monkeypatch.chdir(tmp_path)
+    command = ["check", write(tmp_path / "r.jsonl", CLEAN), "-t", tokenizer]
+    assert main(command) == 2
+    assert "'no' is not one of" in (said := capsys.readouterr().err)
+    assert "(from [tool.tito_audit] in pyproject.toml)" in said
+    monkeypatch.setenv("TITO_AUDIT_FAIL_ON", "never ever")
+    assert main(command) == 2
+    assert "'never ever' is not one of" in (said := capsys.readouterr().err)
+    assert "(from the variable TITO_AUDIT_FAIL_ON)" in said
+    assert main([*command, "--fail-on", "yes"]) == 2
+    assert "(from" not in capsys.readouterr().err
+    assert main([*command, "--fail-on", "drift"]) == 0
+
+
 def test_every_option_has_a_variable_of_its_name(
     tokenizer: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,6 +37,10 @@ class Finite(click.FloatRange):
             self.fail(f"{number} is no finite number.", param, ctx)
         return number
 
+    def _describe_range(self) -> str:
+        """Write the range for the help text: none without bounds, where click writes ``x<=None``."""
+        return "" if self.min is None and self.max is None else super()._describe_range()
+
 
 class Argument(click.Argument):
     """A positional argument that the help text explains."""
@@ -107,10 +111,10 @@ class Configured(Grouped):
         try:
             return super().make_context(info_name, args, parent, **extra)
         except click.BadParameter as error:
-            if error.param is not None and error.param.name in extra.get("default_map", {}):
-                more = "  (from [tool.tito_audit] in pyproject.toml, where the command line does not say)"
-                raise click.BadParameter(f"{error.message}{more}", error.ctx, error.param) from error
-            raise
+            origin = _origin(error)
+            if origin is None:
+                raise
+            raise click.BadParameter(f"{error.message}  (from {origin})", error.ctx, error.param) from error
 
     def _defaults(self, siblings: Iterable[click.Command]) -> dict[str, Any]:
         from tito_audit.command.config import defaults_of, read_config  # noqa: PLC0415 - help needs none of this
@@ -129,6 +133,16 @@ class Configured(Grouped):
             if name in own:
                 defaults[own[name].name or ""] = _as_written(own[name], value, config[0])
         return defaults
+
+
+def _origin(error: click.BadParameter) -> str | None:
+    """Where the value that was refused stands; None on the command line."""
+    if error.ctx is None or error.param is None:
+        return None
+    source = error.ctx.get_parameter_source(error.param.name or "")
+    if source is ParameterSource.DEFAULT_MAP:
+        return "[tool.tito_audit] in pyproject.toml"
+    return f"the variable {error.param.envvar}" if source is ParameterSource.ENVIRONMENT else None
 
 
 def _as_written(option: click.Option, value: object, path: Path) -> object:
