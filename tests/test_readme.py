@@ -88,9 +88,10 @@ def test_the_columns_are_those_that_are_found() -> None:
     table = TEXT.partition("| what | found as | flag |")[2].partition("\n\n")[0]
     named = set(re.findall(r"`([a-z_]+)`", table)) - {"turns"}
     assert named == {name for names in WELL_KNOWN.values() for name in names} - {"turns"}
-    help_ = subprocess.run([sys.executable, "-m", "tito_audit", "check", "--help"], capture_output=True, check=True)
-    for option in set(re.findall(r"`(--[a-z-]+)", TEXT)) - {"--row", "--scale"}:
-        assert re.search(rf"{option}\b", help_.stdout.decode()), option
+    commands = ("check", "show", "fuzz tokenizer")
+    help_ = "".join(tito_audit(README.parent, f"{command} --help").stdout for command in commands)
+    for option in set(re.findall(r"`(--[a-z-]+)", TEXT)) - {"--scale"}:
+        assert re.search(rf"{option}\b", help_), option
 
 
 def test_the_targets_it_names_exist() -> None:

@@ -639,7 +639,7 @@ def test_the_message_points_at_the_target_that_moved() -> None:
     with pytest.raises(tito.DriftError) as caught:
         assert_trained_ids(SAMPLED, TRAINED, tok=ARTICLE, mask=[0] * 9 + [1, 1])
     lines = str(caught.value).splitlines()
-    assert lines[1] == "  the first of 2 tokens of mask 1 that is not trained where it was sampled: token 9"
+    assert lines[1] == "  of 2 tokens of mask 1 the first that is not trained where it was sampled: token 9"
     assert '"ab"' in lines[3], "the span that moved it"
 
 

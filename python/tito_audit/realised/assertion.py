@@ -123,7 +123,7 @@ def _message(check: Check, wrong: int, targets: NDArray[np.uint8] | None) -> str
     lines = [f"the trained ids are not the sampled ones ({finding.code} {finding.name}): {said}"]
     if targets is not None:
         total = counted(int(targets.sum()), "token")
-        lines.append(f"  the first of {total} of mask 1 that is not trained where it was sampled: token {wrong}")
+        lines.append(f"  of {total} of mask 1 the first that is not trained where it was sampled: token {wrong}")
     if realised.spans:
         # A target that only moved stands behind the span that moved it.
         at = bisect_right(realised.spans, wrong, key=lambda span: span.token_start) - 1
