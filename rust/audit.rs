@@ -5,7 +5,7 @@ use crate::align::{self, Span};
 use crate::cause::{Cause, Drift};
 use crate::decode::DecodeTrace;
 use crate::engine::{Answered, Engine, Proven};
-use crate::error::{Result, guarded};
+use crate::error::{Result, caught, guarded};
 use crate::provenance::{self, Straddling};
 use crate::tokenizer::{Added, Tokenizer};
 
@@ -165,10 +165,12 @@ impl Tokenizer {
         engine: Engine,
     ) -> Result<()> {
         let fast = self.fast().filter(|_| engine != Engine::Reference);
-        if fast.and_then(|fast| self.audit_proven(audit, fast, row)).is_some() {
+        // Nothing is known to make a fast engine panic, and should it, there is one that can answer.
+        if fast.is_some_and(|fast| caught(|| self.audit_proven(audit, fast, row)).is_ok_and(|proven| proven.is_some()))
+        {
             audit.pipeline = options.any().then(|| self.pipeline(row.ids, audit, options));
         } else {
-            *audit = self.reference_audit(row, options)?;
+            *audit = guarded(|| self.reference_audit(row, options))?;
         }
         Ok(())
     }

@@ -173,8 +173,7 @@ impl<'a> Batch<'a> {
                         join: self.joins.and_then(|joins| usize::try_from(joins[index]).ok()).filter(|&join| join > 0),
                         lacks_context: self.row_start.is_some_and(|row_start| row_start[index]),
                     };
-                    // A row on which the reference panics is an error of that row alone.
-                    let judged = guarded(|| tokenizer.audit_into(&mut audit, &row, options, engine));
+                    let judged = tokenizer.audit_into(&mut audit, &row, options, engine);
                     columns.push(judged.map(|()| &audit), options);
                 }
             }

@@ -53,8 +53,12 @@ impl Error {
 
 /// Call the reference, and make an error of its panic.
 pub(crate) fn guarded<T>(call: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(call))
-        .unwrap_or_else(|payload| Err(Error::reference(panic_message(payload.as_ref()))))
+    caught(call).unwrap_or_else(|message| Err(Error::reference(message)))
+}
+
+/// Call what may panic, and give the message if it does.
+pub(crate) fn caught<T>(call: impl FnOnce() -> T) -> std::result::Result<T, String> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(|payload| panic_message(payload.as_ref()))
 }
 
 /// The message of a caught panic.

@@ -1,16 +1,14 @@
 //! What both fast engines ask of a tokenizer before they take it.
 
-use tokenizers::ModelWrapper;
 use tokenizers::models::bpe::BPE;
+use tokenizers::{Model, ModelWrapper};
 
 use crate::file::File;
-use crate::tokenizer::Tokenizer;
+use crate::pairs::ID_LIMIT;
+use crate::tokenizer::{Added, Tokenizer};
 
 /// Why there is no fast engine, in words for a report.
 pub(crate) type Refusal = &'static str;
-
-/// More ids than this are no vocabulary.
-const MOST_IDS: u32 = 1 << 20;
 
 /// The model, a BPE whose symbols are the same wherever they stand.
 pub(crate) fn model(tokenizer: &Tokenizer) -> Result<&BPE, Refusal> {
@@ -27,7 +25,17 @@ pub(crate) fn model(tokenizer: &Tokenizer) -> Result<&BPE, Refusal> {
 /// One more than the largest id; it stands for all ids outside the vocabulary.
 pub(crate) fn count(tokenizer: &Tokenizer) -> Result<u32, Refusal> {
     let count = tokenizer.outside();
-    if count > MOST_IDS { Err("its ids are too many or too far apart") } else { Ok(count) }
+    if count > ID_LIMIT { Err("its ids are too many or too far apart") } else { Ok(count) }
+}
+
+/// No two strings have one id, as those of a vocabulary with gaps may that tokens were added to: what decoding prints for an id
+/// would not be what the model made it of.
+pub(crate) fn one_string_each(tokenizer: &Tokenizer, model: &BPE, count: u32) -> Result<(), Refusal> {
+    let is_of_model = |(id, added): &(&u32, &Added)| model.token_to_id(&added.token.content) == Some(**id);
+    let only_added = tokenizer.added_tokens().iter().filter(|entry| !is_of_model(entry)).count();
+    let known = (0..count).filter(|&id| !tokenizer.is_unknown(id)).count();
+    // Of the model are at least as many ids as are left, and at most as many as it has strings.
+    if known != only_added + model.get_vocab_size() { Err("two of its tokens have one id") } else { Ok(()) }
 }
 
 /// The file that the tokenizer was read from.

@@ -13,7 +13,7 @@ use crate::byte_level;
 use crate::compose::{self, Form};
 use crate::decode::{DecodeTrace, Decoder};
 use crate::engine::{Proof, Proven};
-use crate::error::{Error, Result, guarded};
+use crate::error::{Error, Result, caught, guarded};
 use crate::joining::{Bytes, Joining};
 use crate::selftest;
 use crate::sources::Prefixes;
@@ -154,7 +154,8 @@ impl Tokenizer {
 
     /// Give up the fast engine where it fails its self-test.
     fn test_fast(&mut self) {
-        if let Some(difference) = self.fast().and_then(|fast| selftest::difference(self, fast)) {
+        let tested = |fast| caught(|| selftest::difference(self, fast)).unwrap_or_else(Some);
+        if let Some(difference) = self.fast().and_then(tested) {
             self.fast = None;
             self.proof = Proof::Refuted(difference);
         }

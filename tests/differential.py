@@ -180,9 +180,9 @@ def rows_that_differ(ours: Columns, theirs: Columns, count: int) -> list[int]:
 
 
 def one_row(columns: Columns, index: int) -> dict[str, list[Any]]:
-    """What the columns say of one row."""
+    """What the columns say of one row, but not how that was found."""
     said: dict[str, list[Any]] = {"errors": [text for row, text in columns["errors"] if row == index]}
-    for name, column in columns.items():
+    for name, column in ((name, column) for name, column in columns.items() if name not in HOW):
         start, stop = _cut(columns, name, index)
         if name == "straddling_byte_offsets":
             said[name] = np.diff(column[start : stop + 1]).tolist()

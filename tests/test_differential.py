@@ -90,6 +90,7 @@ def test_every_column_is_compared_and_a_difference_is_given_to_its_row() -> None
             ours[name][-1] = not column[-1] if column.dtype == bool else column[-1] ^ 1
             rows_of_change = [row for row in range(len(batch)) if _has_last(theirs, name, row)]
         assert differing(ours, theirs) == [name]
+        ours |= {how: theirs[how] + 1 for how in HOW}
         assert rows_that_differ(ours, theirs, len(batch)) == rows_of_change, name
 
 

@@ -33,6 +33,7 @@ impl Fast {
         let normal = normal(&file.normalizer).ok_or("its normalizer is of no known kind")?;
         let added = added(tokenizer, &normal)?;
         let count = terms::count(tokenizer)?;
+        terms::one_string_each(tokenizer, model, count)?;
         let texts = Texts::new(count, tokenizer.surfaces(), &splitter).ok_or("one of its tokens is too long")?;
 
         let atoms = std::array::from_fn(|byte| {

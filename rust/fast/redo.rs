@@ -34,7 +34,7 @@ impl Tokenizer {
             let apart = windows.as_slice().partition_point(|before| before.tokens.end <= window.tokens.start);
             if let Some(first) = windows.as_slice().get(apart) {
                 let start = first.tokens.start.min(window.tokens.start);
-                window = fast.grown(ids, start..window.tokens.end, &mut work.buffers.text);
+                window = fast.doubled(ids, start..window.tokens.end, &mut work.buffers.text);
                 windows.truncate(apart);
             }
             reached = Place::afresh(window.tokens.end);

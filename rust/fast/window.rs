@@ -38,6 +38,13 @@ impl Fast {
         Window { tokens, holds_added }
     }
 
+    /// A window that another one reaches into, and as much again behind it: one that grows by many others is not encoded once for
+    /// each.
+    pub(crate) fn doubled(&self, ids: &[u32], tokens: Range<usize>, text: &mut Vec<u8>) -> Window {
+        let end = self.cut_from(ids, (tokens.end + tokens.len()).min(ids.len()));
+        self.grown(ids, tokens.start..end, text)
+    }
+
     /// The last token that the texts of added tokens reach into that begin in token `at`; `text` is room to look for them.
     pub(crate) fn added_from(&self, ids: &[u32], at: usize, text: &mut Vec<u8>) -> Option<usize> {
         let own = self.texts.length(&ids[at..=at]);

@@ -21,7 +21,7 @@ pub(super) const RANK_BITS: u32 = 22;
 pub(super) const NEVER: u32 = u32::MAX;
 
 /// Ids are below this. One is left over, which [`key`] gives to all ids that are not.
-pub(super) const ID_LIMIT: u32 = (1 << ID_BITS) - 1;
+pub(crate) const ID_LIMIT: u32 = (1 << ID_BITS) - 1;
 const RANK_MASK: u64 = (1 << RANK_BITS) - 1;
 
 /// Both ids in one number; that of an unknown id is no merge's.

@@ -32,11 +32,12 @@ mod tests;
 
 pub use atoms::Atoms;
 pub use cache::PairCache;
+pub(crate) use merges::ID_LIMIT;
 pub use merges::Merge;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use merges::{ID_LIMIT, Merges, RANK_BITS};
+use merges::{Merges, RANK_BITS};
 use spine::{Answer, Spines};
 
 static SERIAL: AtomicU64 = AtomicU64::new(0);
@@ -53,7 +54,7 @@ pub struct Pairs {
 impl Pairs {
     /// The merges in the order of the model's list, the later of equal pairs counts.
     ///
-    /// None if a merge names an id that `atoms` does not have, or if there are more ids (2^20) or merges (2^22) than the
+    /// None if a merge names an id that `atoms` does not have, or if there are more ids (2^20 - 1) or merges (2^22) than the
     /// tables are made for.
     pub fn new(atoms: Atoms, merges: &[Merge]) -> Option<Self> {
         let ids = u32::try_from(atoms.ids()).ok().filter(|ids| *ids <= ID_LIMIT)?;

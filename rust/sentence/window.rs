@@ -219,6 +219,10 @@ impl Sentence {
         let mut at = part.start;
         let mut inserted = usize::from(has_prefix);
         for &id in &symbols {
+            // Decoding may print another text for it than the one that it was made of.
+            if self.kinds.of(id).has(Kind::ODD) {
+                return Err(NotProven);
+            }
             let end = at + self.bytes(id).len() - std::mem::take(&mut inserted);
             trace.ranges.push(at..end);
             at = end;
