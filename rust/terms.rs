@@ -35,7 +35,7 @@ pub(crate) fn one_string_each(tokenizer: &Tokenizer, model: &BPE, count: u32) ->
     let only_added = tokenizer.added_tokens().iter().filter(|entry| !is_of_model(entry)).count();
     let known = (0..count).filter(|&id| !tokenizer.is_unknown(id)).count();
     // Of the model are at least as many ids as are left, and at most as many as it has strings.
-    if known != only_added + model.get_vocab_size() { Err("two of its tokens have one id") } else { Ok(()) }
+    if known == only_added + model.get_vocab_size() { Ok(()) } else { Err("two of its tokens have one id") }
 }
 
 /// The file that the tokenizer was read from.
