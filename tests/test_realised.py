@@ -400,17 +400,23 @@ def findings(realised: Realised, *, redact: bool = False) -> list[tito.Finding]:
 @pytest.mark.parametrize(
     ("sampled", "trained", "message", "place"),
     [
-        ([0, 1, 3], [0], "truncated: the last 2 of 3 sampled ids were not trained, 1 of them with mask 1", (1, 3)),
-        ([0, 1, 3], [1, 3], "truncated: the first 1 of 3 sampled ids was not trained, 1 of them with mask 1", (0, 1)),
-        ([0, 1, 3], [], "truncated: all of 3 sampled ids were not trained, 2 of them with mask 1", (0, 3)),
+        ([0, 1, 3], [0], "the last 2 of 3 sampled ids were not trained; 1 of them has mask 1", (1, 3)),
+        ([0, 1, 3], [1, 3], "the first of 3 sampled ids was not trained; its mask is 1", (0, 1)),
+        ([0, 1, 3], [0, 1], "the last of 3 sampled ids was not trained; its mask is 1", (2, 3)),
+        ([0, 1], [0], "the last of 2 sampled ids was not trained; its mask is 0", (1, 2)),
+        ([0, 1, 3], [], "none of 3 sampled ids was trained; 2 of them have mask 1", (0, 3)),
+        ([0], [], "the only sampled id was not trained; its mask is 1", (0, 1)),
+        ([0, 1, 3, 3], [0, 1], "the last 2 of 4 sampled ids were not trained; all have mask 1", (2, 4)),
+        ([0, 1, 3, 3, 0, 0], [0, 1, 3, 3], "the last 2 of 6 sampled ids were not trained; none has mask 1", (4, 6)),
     ],
 )
 def test_truncated_rows(sampled: list[int], trained: list[int], message: str, place: tuple[int, int]) -> None:
-    [finding] = findings(one(sampled, trained, mask=[1, 0, 1]))
-    assert (finding.code, finding.severity, finding.message) == ("TITO111", "warning", message)
+    mask = [1, 0, 1, 1, 0, 0][: len(sampled)]
+    [finding] = findings(one(sampled, trained, mask=mask))
+    assert (finding.code, finding.severity, finding.message) == ("TITO111", "warning", f"truncated: {message}")
     assert (finding.token_start, finding.token_stop) == place
     assert finding.sampled_ids == tuple(sampled[slice(*place)])
-    assert finding.owners == tuple(sorted({[1, 0, 1][i] for i in range(*place)}))
+    assert finding.owners == tuple(sorted({mask[i] for i in range(*place)}))
 
 
 def test_rewritten_rows_say_that_the_text_differs() -> None:

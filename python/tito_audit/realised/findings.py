@@ -94,20 +94,32 @@ def _different(check: Shows, realised: Realised) -> Finding:
 def _truncated(check: Shows, realised: Realised) -> Finding:
     total, lost = len(realised.token_ids), realised.lost
     end, start = ("first", 0) if realised.kept_start else ("last", total - lost)
-    whole = counted(total, "sampled id")
-    which = f"the {end} {lost:,} of {whole}" if lost < total else f"all of {whole}"
-    masked = (
-        "" if realised.mask is None else f", {int(realised.mask[start : start + lost].sum()):,} of them with mask 1"
-    )
+    words = _lost_in_words(end, lost, total)
+    if realised.mask is not None:
+        words += f"; {_masked_in_words(int(realised.mask[start : start + lost].sum()), lost)}"
     return Finding(
         code="TITO111",
-        message=f"truncated: {which} {'was' if lost == 1 else 'were'} not trained{masked}",
+        message=f"truncated: {words}",
         token_start=start,
         token_stop=start + lost,
         first_diff=realised.first_diff,
         sampled_ids=tuple(check.original_ids(start, start + lost)),
         owners=_owners(check, start, start + lost),
     )
+
+
+def _lost_in_words(end: str, lost: int, total: int) -> str:
+    if lost == total:
+        return "the only sampled id was not trained" if total == 1 else f"none of {total:,} sampled ids was trained"
+    which, was = (end, "was") if lost == 1 else (f"{end} {lost:,}", "were")
+    return f"the {which} of {total:,} sampled ids {was} not trained"
+
+
+def _masked_in_words(masked: int, lost: int) -> str:
+    if lost == 1:
+        return f"its mask is {masked}"
+    some = {0: "none has", 1: "1 of them has", lost: "all have"}
+    return f"{some.get(masked, f'{masked:,} of them have')} mask 1"
 
 
 def _side(check: Shows, ids: Sequence[int]) -> str:
