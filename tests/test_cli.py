@@ -122,6 +122,7 @@ def test_every_argument_is_explained(names: tuple[str, ...], capsys: pytest.Capt
             assert " ".join(" ".join(record).split()) in out
     assert ("Arguments:" in out) == bool(arguments)
     assert "None" not in out  # of a range without bounds
+    assert str(sys.maxsize) not in out
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ import click
 from tito_audit.command.configured import (
     Argument,
     Configured,
-    Finite,
     Grouped,
     Option,
     OwnOption,
@@ -23,6 +22,7 @@ from tito_audit.command.configured import (
     said_again,
 )
 from tito_audit.command.exit_codes import EXIT_INTERRUPTED, EXIT_OK, EXIT_SIGNAL, EXIT_UNCHECKED
+from tito_audit.command.numbers import Count, Finite
 from tito_audit.command.options import (
     TOKENIZER_HELP,
     bar_options,
@@ -123,9 +123,7 @@ def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None: 
     context.exit()
 
 
-_limit = click.option(
-    "--limit", type=click.IntRange(0, sys.maxsize), metavar="N", help="Only the first N rows.", cls=Option, group="Rows"
-)
+_limit = click.option("--limit", type=Count(), metavar="N", help="Only the first N rows.", cls=Option, group="Rows")
 
 
 def _seed(group: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -203,7 +201,7 @@ def cli() -> None:
 @_limit
 @click.option(
     "--sample",
-    type=click.IntRange(0, sys.maxsize),
+    type=Count(),
     metavar="N",
     help="Only N rows, drawn at random.",
     cls=Option,
@@ -220,7 +218,7 @@ def cli() -> None:
 )
 @click.option(
     "--max-findings",
-    type=click.IntRange(0, sys.maxsize),
+    type=Count(),
     default=1000,
     show_default=True,
     metavar="N",
@@ -262,7 +260,7 @@ def check(**values: Any) -> int:  # noqa: ANN401 - an option each
 )
 @click.option(
     "--row",
-    type=click.IntRange(1, sys.maxsize),
+    type=Count(least=1),
     metavar="N",
     help="Number of the row, from 1, where FILE does not end in it.",
 )
@@ -271,7 +269,7 @@ def check(**values: Any) -> int:  # noqa: ANN401 - an option each
 @reading_options
 @click.option(
     "--most-spans",
-    type=click.IntRange(0, sys.maxsize),
+    type=Count(),
     default=20,
     show_default=True,
     metavar="N",
@@ -357,7 +355,7 @@ _output = click.option(
 @tokenizer_options
 @click.option(
     "--examples",
-    type=click.IntRange(0, sys.maxsize),
+    type=Count(),
     default=200_000,
     show_default=True,
     metavar="N",

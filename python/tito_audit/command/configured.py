@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,21 +24,6 @@ class UncheckedError(click.ClickException):
     def of(cls, error: TitoError) -> UncheckedError:
         """Take up an error of the package; names of Python's options become those of the command's."""
         return cls(str(error).replace("ignore_dropout=True", "--ignore-dropout"))
-
-
-class Finite(click.FloatRange):
-    """A number of a range; not nan, which is in every range of click, nor inf, which has no meaning."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401
-        """Read the number; errors as click's."""
-        number: float = super().convert(value, param, ctx)
-        if not math.isfinite(number):
-            self.fail(f"{number} is no finite number.", param, ctx)
-        return number
-
-    def _describe_range(self) -> str:
-        """Write the range for the help text: none without bounds, where click writes ``x<=None``."""
-        return "" if self.min is None and self.max is None else super()._describe_range()
 
 
 class Argument(click.Argument):

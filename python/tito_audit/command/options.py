@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from tito_audit.command.configured import Finite, Option
+from tito_audit.command.configured import Option
+from tito_audit.command.numbers import Count, Finite
 
 if TYPE_CHECKING:
     from tito_audit.bar import Bar
@@ -195,7 +196,7 @@ color_option = click.option(
 
 model_vocab_option = click.option(
     "--model-vocab-size",
-    type=click.IntRange(1, sys.maxsize),
+    type=Count(least=1),
     metavar="N",
     help="Rows of the model's embedding; tells padded ids from impossible ones.",
     cls=Option,
