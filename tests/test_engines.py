@@ -53,7 +53,9 @@ def test_fast_is_refused_where_it_is_not_proven() -> None:
     tok = straddler()
     tok.core = SimpleNamespace(fast=False, not_fast="a kind of its own", demoted=False)  # type: ignore[assignment]
     assert (tok.engine, tok.not_fast) == ("reference", "a kind of its own")
-    with pytest.raises(tito.TokenizerError, match="no fast engine judges with it: a kind of its own"):
+    with pytest.raises(
+        tito.TokenizerError, match="judges with it: a kind of its own; pass engine='auto' to do without"
+    ):
         tito.load_tokenizer(tok, engine="fast")
     with pytest.warns(tito.TokenizerWarning), pytest.raises(tito.TokenizerError, match="an object with encode and dec"):
         tito.load_tokenizer(OBJECT, engine="fast")
@@ -127,6 +129,20 @@ def test_the_command_takes_the_choice(rows: str, tokenizer: str, capsys: pytest.
     assert main([*options, "fast"]) == expected
     assert ("no fast engine judges with it: " in capsys.readouterr().err) == (expected == 2)
     assert main([*options, "quick"]) == 2
+
+
+def test_the_refusal_of_the_fast_engine_says_what_to_do(
+    rows: str, tokenizer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = json.loads(Path(tokenizer).read_text(encoding="utf-8"))
+    spec["pre_tokenizer"] = {"type": "Punctuation", "behavior": "Isolated"}
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(spec))
+    command = ["check", rows, "-t", str(other), "--engine"]
+    assert main([*command, "fast"]) == 2
+    refusal = capsys.readouterr().err
+    assert refusal.endswith("of no known family; pass --engine auto to do without one\n")
+    assert main([*command, "auto"]) == 0
 
 
 def test_the_command_ends_with_2_where_the_engines_disagree(

@@ -108,7 +108,10 @@ class Tokenizer:
         self._choice = engine
         self.recheck_row, self.recheck_batch = Recheck(least=LEAST), Recheck()
         if engine == "fast" and self.not_fast is not None:
-            raise TokenizerError(f"{inert(self.source)}: no fast engine judges with it: {inert(self.not_fast)}")
+            raise TokenizerError(
+                f"{inert(self.source)}: no fast engine judges with it: {inert(self.not_fast)}; pass engine='auto' to "
+                "do without one"
+            )
 
     @property
     def engine(self) -> Literal["fast", "reference", "python"]:

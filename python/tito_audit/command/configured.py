@@ -13,6 +13,8 @@ from tito_audit.errors import ConfigError, TitoError
 from tito_audit.printable import inert
 
 _OTHERS = "Other"
+_WRITTEN = {"ignore_dropout=True": "--ignore-dropout", "engine='auto'": "--engine auto"}
+"""What errors tell a reader to pass, as the command line has it."""
 
 
 class UncheckedError(click.ClickException):
@@ -23,7 +25,10 @@ class UncheckedError(click.ClickException):
     @classmethod
     def of(cls, error: TitoError) -> UncheckedError:
         """Take up an error of the package; names of Python's options become those of the command's."""
-        return cls(str(error).replace("ignore_dropout=True", "--ignore-dropout"))
+        message = str(error)
+        for python, written in _WRITTEN.items():
+            message = message.replace(python, written)
+        return cls(message)
 
 
 class Argument(click.Argument):
