@@ -4,7 +4,7 @@ import sys
 
 from peak_memory import peak
 
-MB = 1 << 20
+MB = 1_000_000
 
 
 def test_a_small_process_is_small_whoever_measures_it() -> None:
