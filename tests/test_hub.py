@@ -183,3 +183,10 @@ def test_ids(name: str) -> None:
 )
 def test_paths(name: str) -> None:
     assert not is_id(name)
+
+
+def test_a_folder_of_that_name_is_looked_for_where_the_path_is_taken_from(tmp_path: Path) -> None:
+    (tmp_path / "org").mkdir()
+    assert is_id("org/name")
+    assert not is_id("org/name", tmp_path)
+    assert is_id("name", tmp_path)

@@ -15,6 +15,7 @@ import click
 from tito_audit.command.configured import (
     Argument,
     Configured,
+    FileOption,
     Grouped,
     Option,
     OwnOption,
@@ -124,6 +125,14 @@ def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None: 
 
 
 _limit = click.option("--limit", type=Count(), metavar="N", help="Only the first N rows.", cls=Option, group="Rows")
+_output = click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Write the report to a file instead of stdout.",
+    cls=FileOption,
+    group="Report",
+)
 
 
 def _seed(group: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -164,9 +173,7 @@ def cli() -> None:
     cls=Option,
     group="Report",
 )
-@click.option(
-    "-o", "--output", metavar="FILE", help="Write the report to a file instead of stdout.", cls=Option, group="Report"
-)
+@_output
 @column_options
 @reading_options
 @bar_options
@@ -179,22 +186,24 @@ def cli() -> None:
     group="Bar",
 )
 @click.option("--ignore", multiple=True, metavar="CODE,...", help="Do not report these codes.", cls=Option, group="Bar")
-@click.option("--baseline", metavar="FILE", help="Known rewrites, which are not over the bar.", cls=Option, group="Bar")
 @click.option(
-    "--write-baseline", metavar="FILE", help="Write all rewrites found as a baseline.", cls=Option, group="Bar"
+    "--baseline", metavar="FILE", help="Known rewrites, which are not over the bar.", cls=FileOption, group="Bar"
+)
+@click.option(
+    "--write-baseline", metavar="FILE", help="Write all rewrites found as a baseline.", cls=FileOption, group="Bar"
 )
 @click.option(
     "--rows-out",
     metavar="FILE",
     help="Write one line per row: JSON Lines, or Parquet by its name.",
-    cls=Option,
+    cls=FileOption,
     group="Results beside the report",
 )
 @click.option(
     "--write-clean",
     metavar="FILE",
     help="Copy the rows under the bar, unchanged.",
-    cls=Option,
+    cls=FileOption,
     group="Results beside the report",
 )
 @redact_option
@@ -320,9 +329,7 @@ def explain(codes: tuple[str, ...], color: Choice) -> int:
     cls=Option,
     group="Report",
 )
-@click.option(
-    "-o", "--output", metavar="FILE", help="Write the report to a file instead of stdout.", cls=Option, group="Report"
-)
+@_output
 @bar_options
 @color_option
 @click.option("-q", "--quiet", is_flag=True, help="The table and the verdict only.", cls=Option, group="Report")
@@ -345,9 +352,6 @@ _fuzz_format = click.option(
     show_default=True,
     cls=OwnOption,
     group="Report",
-)
-_output = click.option(
-    "-o", "--output", metavar="FILE", help="Write the report to a file instead of stdout.", cls=Option, group="Report"
 )
 
 
@@ -384,7 +388,7 @@ _output = click.option(
 @_fuzz_format
 @_output
 @click.option(
-    "--write-tests", metavar="FILE", help="Write the regression tests to a file too.", cls=Option, group="Report"
+    "--write-tests", metavar="FILE", help="Write the regression tests to a file too.", cls=FileOption, group="Report"
 )
 @click.option("--all-entries", is_flag=True, help="List every entry in text too.", cls=Option, group="Report")
 @color_option

@@ -57,7 +57,7 @@ def checked(values: Mapping[str, Any], options: Sequence[str]) -> int:
     try:
         judging = _judging(values, tok)
     except TitoError as error:
-        raise UncheckedError.of(error) from error
+        raise UncheckedError.of(error, about="baseline") from error
     auditor = Auditor(tok, reading, judging, limit=values["limit"], sample=values["sample"], seed=values["seed"])
     code = _audited(auditor, files, bar, judging.collected, targets, values)
     report = auditor.report()

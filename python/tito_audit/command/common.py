@@ -14,7 +14,7 @@ from typing import Any
 from tito_audit.bar import Bar
 from tito_audit.command import console
 from tito_audit.command.config import read_config
-from tito_audit.command.configured import UncheckedError
+from tito_audit.command.configured import UncheckedError, said_where
 from tito_audit.command.console import is_open_as, unwritten
 from tito_audit.command.exit_codes import EXIT_FAILED, EXIT_OK, EXIT_UNCHECKED
 from tito_audit.command.options import wants_color
@@ -61,7 +61,7 @@ def load(values: Mapping[str, Any], targets: Mapping[str, Path], what: str = "th
                 engine=values["engine"],
             )
     except TitoError as error:
-        raise UncheckedError.of(error) from error
+        raise UncheckedError.of(error, about="tokenizer") from error
     for warning in caught:
         console.say(f"warning: {warning.message}")
     check_inputs(targets, dict.fromkeys(tok.files, what))
@@ -141,9 +141,9 @@ def check_targets(targets: Mapping[str, Path], inputs: Mapping[str, str]) -> Non
         check_inputs(targets, {} if config is None else {config[0]: "the file of options"})
     for option, path in targets.items():
         if not path.parent.is_dir():
-            raise UncheckedError(unwritten(path, f"there is no folder {path.parent}"))
+            raise UncheckedError(said_where(unwritten(path, f"there is no folder {path.parent}"), option))
         if path.is_dir():
-            raise UncheckedError(unwritten(path, "it is a folder"))
+            raise UncheckedError(said_where(unwritten(path, "it is a folder"), option))
         twin = next(
             (each for each in targets if each != option and os.path.realpath(targets[each]) == os.path.realpath(path)),
             None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -64,3 +65,27 @@ def defaults_of(config: tuple[Path, dict[str, Any]], allowed: Collection[str]) -
         name: [f"{key}={each}" for key, each in value.items()] if isinstance(value, Mapping) else value
         for name, value in table.items()
     }
+
+
+def path_beside(path: Path, value: str) -> str:
+    """Return a path that stands in the file as the folder that the command runs in has it.
+
+    Args:
+        path: The file.
+        value: What stands there: a path, taken from the folder of the file.
+    """
+    # Only the way up is written anew: a link in the value keeps its meaning.
+    return value if path.parent == Path.cwd() else os.path.join(os.path.relpath(path.parent), value)  # noqa: PTH118
+
+
+def tokenizer_beside(path: Path, value: str) -> str:
+    """Return a tokenizer that the file names as `load_tokenizer` takes it: a path as `path_beside` has it, or a hub id.
+
+    Args:
+        path: The file.
+        value: What stands there.
+    """
+    from tito_audit.loading.hub import HubId, is_id  # noqa: PLC0415 - only a file that names a tokenizer needs it
+
+    is_there = os.path.lexists(path.parent / value)
+    return HubId(value) if not is_there and is_id(value, path.parent) else path_beside(path, value)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,17 @@ class UncheckedError(click.ClickException):
     exit_code = 2
 
     @classmethod
-    def of(cls, error: TitoError) -> UncheckedError:
-        """Take up an error of the package; names of Python's options become those of the command's."""
+    def of(cls, error: TitoError, *, about: str | None = None) -> UncheckedError:
+        """Take up an error of the package; names of Python's options become those of the command's.
+
+        Args:
+            error: The error.
+            about: Name of the option whose value is refused; it is said where that stands.
+        """
         message = str(error)
         for python, written in _WRITTEN.items():
             message = message.replace(python, written)
-        return cls(message)
+        return cls(message if about is None else said_where(message, about))
 
 
 class Argument(click.Argument):
@@ -54,6 +60,18 @@ class Option(click.Option):
         super().__init__(*args, **attributes)
         self.group = group
         self.envvar = f"TITO_AUDIT_{_written(self).upper()}"
+
+
+class FileOption(Option):
+    """An option that names a file: where ``pyproject.toml`` does, from its own folder."""
+
+
+class TokenizerOption(Option):
+    """An option that names a tokenizer: by a path, as a file is named, or by a hub id."""
+
+    def __init__(self, *args: Any, **attributes: Any) -> None:  # noqa: ANN401 - click's signature
+        """Keep the value as it is: a hub id is told by its type."""
+        super().__init__(*args, type=click.UNPROCESSED, **attributes)
 
 
 class OwnOption(Option):
@@ -94,18 +112,18 @@ class Configured(Grouped):
         """Take up the defaults that the file has for this command; errors become click's."""
         if isinstance(parent, click.Context) and not {"-h", "--help"} & set(args):
             try:
-                extra["default_map"] = self._defaults(_below(parent.find_root().command))
+                extra["default_map"] = self._defaults(parent)
             except ConfigError as error:
                 raise UncheckedError.of(error) from error
         try:
             return super().make_context(info_name, args, parent, **extra)
         except click.BadParameter as error:
-            origin = _origin(error)
+            origin = None if error.ctx is None or error.param is None else _origin(error.ctx, error.param)
             if origin is None:
                 raise
             raise click.BadParameter(f"{error.message}  (from {origin})", error.ctx, error.param) from error
 
-    def _defaults(self, siblings: Iterable[click.Command]) -> dict[str, Any]:
+    def _defaults(self, parent: click.Context) -> dict[str, Any]:
         from tito_audit.command.config import defaults_of, read_config  # noqa: PLC0415 - help needs none of this
 
         try:
@@ -114,8 +132,9 @@ class Configured(Grouped):
             return {}
         if config is None:
             return {}
+        parent.meta[__name__] = os.path.relpath(config[0])
         # One table serves all commands, so an option of another one is no mistake.
-        known = {name for each in siblings for name in _configurable(each)}
+        known = {name for each in _below(parent.find_root().command) for name in _configurable(each)}
         own = {_written(each): each for each in _options(self)}
         defaults = {}
         for name, value in defaults_of(config, known).items():
@@ -124,14 +143,27 @@ class Configured(Grouped):
         return defaults
 
 
-def _origin(error: click.BadParameter) -> str | None:
-    """Where the value that was refused stands; None on the command line."""
-    if error.ctx is None or error.param is None:
-        return None
-    source = error.ctx.get_parameter_source(error.param.name or "")
+def said_where(message: str, name: str) -> str:
+    """Add to the refusal of an option's value where that stands, unless it is the command line.
+
+    Args:
+        message: The refusal, which need not speak of the option.
+        name: Name of the option's parameter.
+    """
+    context = click.get_current_context()
+    for each in context.command.params:
+        origin = _origin(context, each) if each.name == name else None
+        if origin is not None:
+            return f"{message}  ({each.opts[-1]} is from {origin})"
+    return message
+
+
+def _origin(context: click.Context, parameter: click.Parameter) -> str | None:
+    """Where the value of a parameter stands; None on the command line."""
+    source = context.get_parameter_source(parameter.name or "")
     if source is ParameterSource.DEFAULT_MAP:
-        return "[tool.tito_audit] in pyproject.toml"
-    return f"the variable {error.param.envvar}" if source is ParameterSource.ENVIRONMENT else None
+        return f"[tool.tito_audit] in {inert(context.meta[__name__])}"
+    return f"the variable {parameter.envvar}" if source is ParameterSource.ENVIRONMENT else None
 
 
 def _as_written(option: click.Option, value: object, path: Path) -> object:
@@ -147,12 +179,21 @@ def _as_written(option: click.Option, value: object, path: Path) -> object:
     if option.multiple and isinstance(value, list) and all(isinstance(each, str) for each in value):
         return value
     if not option.is_flag and not option.multiple and type(value) in {str, int, float}:
-        return str(value)
+        return _beside(option, str(value), path)
     from tito_audit.records import shown  # noqa: PLC0415 - numpy, which no help needs
 
     wanted = "true or false" if option.is_flag else "a list of texts" if option.multiple else "a text or a number"
     name = option.opts[-1].lstrip("-")
     raise ConfigError(f"{inert(str(path))}: [tool.tito_audit] {name} = {shown(value)}: {wanted} is needed")
+
+
+def _beside(option: click.Option, value: str, path: Path) -> str:
+    """Take a value that is a path from the folder of the file that it stands in; others are what they are."""
+    from tito_audit.command.config import path_beside, tokenizer_beside  # noqa: PLC0415 - help needs none of this
+
+    if isinstance(option, TokenizerOption):
+        return tokenizer_beside(path, value)
+    return path_beside(path, value) if isinstance(option, FileOption) else value
 
 
 def said_again(context: click.Context, command: click.Command) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from tito_audit.command.configured import Option
+from tito_audit.command.configured import Option, TokenizerOption
 from tito_audit.command.numbers import Count, Finite
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ tokenizer_options = _together(
             required=True,
             metavar="PATH|HUB_ID",
             help=TOKENIZER_HELP[:1].upper() + TOKENIZER_HELP[1:],
-            cls=Option,
+            cls=TokenizerOption,
             group="Tokenizer",
         ),
         click.option("--revision", metavar="REV", help="Revision of the hub id.", cls=Option, group="Tokenizer"),

@@ -45,10 +45,10 @@ def load(source: object, *, revision: str | None, ignore_dropout: bool) -> Loade
 
 
 def _load(source: object, *, revision: str | None, ignore_dropout: bool) -> Loaded:
-    if isinstance(source, str) and not os.path.lexists(source):
-        from tito_audit.loading import hub  # noqa: PLC0415 - a path needs none of it
+    if isinstance(source, str):
+        from tito_audit.loading import hub  # noqa: PLC0415 - an object needs none of it
 
-        if hub.is_id(source):
+        if isinstance(source, hub.HubId) or (not os.path.lexists(source) and hub.is_id(source)):
             path = hub.download(source, revision)
             return _from_file(path, f"{source}@{path.parent.name[:12]}", ignore_dropout=ignore_dropout)
     if revision is not None:

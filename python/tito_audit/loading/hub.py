@@ -20,10 +20,21 @@ _PAUSES = (0.0, 0.5)
 """Seconds before each question whether the hub can be reached: a name server may stumble once."""
 
 
-def is_id(source: str) -> bool:
-    """Say whether a string reads like a hub id: ``name`` or ``organisation/name``, and no file name or folder here."""
+class HubId(str):
+    """What is an id of the hub also where a file here has that name."""
+
+    __slots__ = ()
+
+
+def is_id(source: str, folder: Path | None = None) -> bool:
+    """Say whether a string reads like a hub id: ``name`` or ``organisation/name``, and no file name or folder.
+
+    Args:
+        source: The string.
+        folder: Where a path would be taken from; None for the folder that the process works in.
+    """
     reads_so = _ID.fullmatch(source) is not None and not _FILE.fullmatch(source) and len(source) <= 96
-    return reads_so and ("/" not in source or not Path(source).parent.is_dir())
+    return reads_so and ("/" not in source or not Path(folder or "", source).parent.is_dir())
 
 
 def download(id_: str, revision: str | None) -> Path:
