@@ -10,7 +10,7 @@
 
 use crate::fast::Fast;
 use crate::fast::scratch::{Buffers, Work};
-use crate::machine::{BORDER, OPAQUE, Passage, START, passage, passage_inside};
+use crate::machine::{BORDER, OPAQUE, Passage, START, passage};
 use crate::pairs::PairCache;
 
 /// A place in a row before which all is settled.
@@ -110,7 +110,7 @@ impl Fast {
         let mut characters = text.char_indices().peekable();
         let mut start = 0;
         for at in first..end {
-            let begins_character = text.is_char_boundary(start);
+            let is_inside = !text.is_char_boundary(start);
             start += self.texts.length(&ids[at..=at]);
             classes.clear();
             while let Some((_, c)) = characters.next_if(|&(at, _)| at < start) {
@@ -119,11 +119,7 @@ impl Fast {
                     return None;
                 }
             }
-            let passage = if begins_character {
-                passage(&self.states, state, classes)
-            } else {
-                passage_inside(&self.states, state, classes)
-            };
+            let passage = passage(&self.states, state, is_inside, classes);
             if !self.passes(passage, ids, at, cache) {
                 return None;
             }

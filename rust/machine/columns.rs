@@ -77,9 +77,14 @@ impl<'s> Columns<'s> {
     }
 }
 
-/// What a token of these classes does to a state, whatever follows: a boundary is before it only if there is no way round.
-pub fn passage(states: &States, state: u8, classes: &[u8]) -> Passage {
-    passages(states, state, classes).0
+/// What a token does to a state, whatever follows: a boundary is before it only if there is no way round. The classes are those
+/// of the characters that begin in it; `is_inside` if it begins inside one.
+pub fn passage(states: &States, state: u8, is_inside: bool, classes: &[u8]) -> Passage {
+    if is_inside {
+        inside(states, state, classes).map_or(Passage::Unknown, Passage::Pair)
+    } else {
+        passages(states, state, classes).0
+    }
 }
 
 /// That, and what it does if there is a boundary before it wherever one can be; tokens that follow have no passage where that
@@ -104,11 +109,6 @@ pub(super) fn passages(states: &States, state: u8, classes: &[u8]) -> (Passage, 
 fn walk(states: &States, state: u8, mark: Mark, classes: &[u8]) -> Option<u8> {
     let (&first, rest) = classes.split_first()?;
     inside(states, states.step(state, mark, first), rest)
-}
-
-/// What a token does that begins inside a character; the classes are those of the characters behind that one.
-pub fn passage_inside(states: &States, state: u8, classes: &[u8]) -> Passage {
-    inside(states, state, classes).map_or(Passage::Unknown, Passage::Pair)
 }
 
 /// The state behind characters that one token covers together with what is before them.

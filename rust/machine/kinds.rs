@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::columns::{Column, Columns, Passage, passage, passage_inside};
+use super::columns::{Column, Columns, Passage, passage};
 use super::states::{BAIL, START, States};
 
 /// What has to be known about an edge between two tokens.
@@ -102,11 +102,7 @@ pub struct Fragment {
 impl Fragment {
     /// What it does to a state.
     pub fn passage(&self, states: &States, state: u8) -> Passage {
-        if self.is_inside {
-            passage_inside(states, state, &self.classes)
-        } else {
-            passage(states, state, &self.classes)
-        }
+        passage(states, state, self.is_inside, &self.classes)
     }
 }
 

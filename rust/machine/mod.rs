@@ -15,7 +15,7 @@ mod sync;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use columns::{Passage, passage, passage_inside};
+pub use columns::{Passage, passage};
 pub use kinds::{BORDER, Builder, Edge, Fragment, Kinds, OPAQUE, Start, Traits};
 pub use states::{START, States};
 pub use sync::{CONTEXT, Sync};

@@ -400,7 +400,7 @@ fn beside_fragments(derived: &Derived) {
                 continue;
             };
             let passage = if is_token(at) {
-                passage(&derived.machine.0, state, classes)
+                passage(&derived.machine.0, state, false, classes)
             } else {
                 fragment(at).passage(&derived.machine.0, state)
             };
