@@ -22,7 +22,7 @@ pub struct Known {
 impl Known {
     /// Whether a fast engine answers for it.
     pub fn is_fast(&self) -> bool {
-        self.tokenizer.proof().why_not().is_none()
+        self.tokenizer.unproven().is_none()
     }
 
     /// The two tokens that spell a token: the `choice`th pair of those there are.

@@ -32,8 +32,8 @@ impl Engine {
     /// # Errors
     /// [`Error::NotProven`] with the reason.
     pub fn check(self, tokenizer: &Tokenizer) -> Result<()> {
-        match (self, tokenizer.proof().why_not()) {
-            (Self::Fast, Some(reason)) => Err(Error::NotProven { reason: reason.to_owned() }),
+        match (self, tokenizer.unproven()) {
+            (Self::Fast, Some(unproven)) => Err(Error::NotProven { reason: unproven.reason.clone() }),
             _ => Ok(()),
         }
     }
@@ -101,30 +101,13 @@ impl Proven {
     }
 }
 
-/// Whether the fast engine's answers are proven to be the reference's, for one tokenizer.
+/// Why no fast engine may answer for a tokenizer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Proof {
-    /// They are.
-    Proven,
-    /// Its kind is not covered, for this reason.
-    Missing(String),
-    /// Its kind is covered, and yet the self-test at load found a difference: this one.
-    Refuted(String),
-}
-
-impl Proof {
-    /// Why the fast engine may not answer; `None` where it may.
-    pub fn why_not(&self) -> Option<&str> {
-        match self {
-            Self::Proven => None,
-            Self::Missing(reason) | Self::Refuted(reason) => Some(reason),
-        }
-    }
-
-    /// Whether the self-test at load took the fast engine away.
-    pub fn is_refuted(&self) -> bool {
-        matches!(self, Self::Refuted(_))
-    }
+pub struct Unproven {
+    /// In words for a report.
+    pub reason: String,
+    /// Its kind is covered, and yet the self-test at load found a difference.
+    pub is_refuted: bool,
 }
 
 #[cfg(test)]
@@ -146,13 +129,5 @@ mod tests {
             let name = Answered::NAMES[usize::from(answered.index())];
             assert_eq!(name, format!("{answered:?}").to_lowercase());
         }
-    }
-
-    #[test]
-    fn only_a_missing_proof_has_a_reason() {
-        assert_eq!(Proof::Proven.why_not(), None);
-        assert_eq!(Proof::Missing("a Unigram".to_owned()).why_not(), Some("a Unigram"));
-        assert!(Proof::Refuted(String::new()).is_refuted());
-        assert!(!Proof::Missing(String::new()).is_refuted());
     }
 }

@@ -118,12 +118,12 @@ impl PyTokenizer {
 
     #[getter]
     fn not_fast(&self) -> Option<&str> {
-        self.0.proof().why_not()
+        self.0.unproven().map(|unproven| unproven.reason.as_str())
     }
 
     #[getter]
     fn demoted(&self) -> bool {
-        self.0.proof().is_refuted()
+        self.0.unproven().is_some_and(|unproven| unproven.is_refuted)
     }
 
     fn token_bytes(&self, id: i64) -> Option<&[u8]> {

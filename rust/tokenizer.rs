@@ -12,7 +12,7 @@ use tokenizers::{AddedToken, Model, ModelWrapper, NormalizedString, Normalizer};
 use crate::byte_level;
 use crate::compose::{self, Form};
 use crate::decode::{DecodeTrace, Decoder};
-use crate::engine::{Proof, Proven};
+use crate::engine::{Proven, Unproven};
 use crate::error::{Error, Result, caught, guarded};
 use crate::joining::{Bytes, Joining};
 use crate::selftest;
@@ -87,8 +87,7 @@ pub struct Tokenizer {
     unicode_form: Option<Form>,
     /// The BPE without its whole-word rule, where it has one and no fast engine knows what the merges make.
     pure_merges: Option<ModelWrapper>,
-    proof: Proof,
-    fast: Option<Proven>,
+    fast: std::result::Result<Proven, Unproven>,
     changed: Vec<&'static str>,
 }
 
@@ -128,8 +127,7 @@ impl Tokenizer {
             unicode_form: serde_json::to_value(reference.get_normalizer()).ok().as_ref().and_then(compose::form_of),
             pure_merges: None,
             known: Known { largest: ids.last().copied().unwrap_or_default(), outside: outside(&ids) },
-            proof: Proof::Missing(String::new()),
-            fast: None,
+            fast: Err(Unproven { reason: String::new(), is_refuted: false }),
             tokens: Surfaces::new(&ids, &tokens),
             joining: decoder.as_ref().and_then(Decoder::joining).filter(|joining| joining.suits(&surfaces)),
             decoder,
@@ -138,15 +136,10 @@ impl Tokenizer {
             reference,
         };
         tokenizer.distrust_joining(&ids);
-        match Proven::new(&tokenizer, json) {
-            Ok(fast) => {
-                tokenizer.fast = Some(fast);
-                tokenizer.proof = Proof::Proven;
-                tokenizer.test_fast();
-            }
-            Err(reason) => tokenizer.proof = Proof::Missing(reason.to_owned()),
-        }
-        if tokenizer.fast.is_none() {
+        tokenizer.fast =
+            Proven::new(&tokenizer, json).map_err(|refusal| Unproven { reason: refusal.to_owned(), is_refuted: false });
+        tokenizer.test_fast();
+        if tokenizer.fast.is_err() {
             tokenizer.pure_merges = pure_merges(tokenizer.reference.get_model());
         }
         Ok(tokenizer)
@@ -155,9 +148,8 @@ impl Tokenizer {
     /// Give up the fast engine where it fails its self-test.
     fn test_fast(&mut self) {
         let tested = |fast| caught(|| selftest::difference(self, fast)).unwrap_or_else(Some);
-        if let Some(difference) = self.fast().and_then(tested) {
-            self.fast = None;
-            self.proof = Proof::Refuted(difference);
+        if let Some(reason) = self.fast().and_then(tested) {
+            self.fast = Err(Unproven { reason, is_refuted: true });
         }
     }
 
@@ -189,14 +181,14 @@ impl Tokenizer {
         self.unicode_form
     }
 
-    /// Whether the fast engine may answer.
-    pub fn proof(&self) -> &Proof {
-        &self.proof
+    /// Why no fast engine may answer; `None` where one may.
+    pub fn unproven(&self) -> Option<&Unproven> {
+        self.fast.as_ref().err()
     }
 
     /// The fast engine, where it is proven.
     pub(crate) fn fast(&self) -> Option<&Proven> {
-        self.fast.as_ref()
+        self.fast.as_ref().ok()
     }
 
     /// Number of ids, added tokens included.
@@ -317,10 +309,8 @@ impl Tokenizer {
 
     /// Whether the merges alone, without the whole-word rule, make the token `id` of a pre-token that became it.
     pub fn merges_make(&self, id: u32, normalized: &str) -> bool {
-        self.pure_merges.as_ref().is_none_or(|model| match self.fast() {
-            Some(fast) => fast.merges_make(id),
-            None => model.tokenize(normalized).is_ok_and(|tokens| tokens.len() == 1),
-        })
+        let by_model = |model: &ModelWrapper| model.tokenize(normalized).is_ok_and(|tokens| tokens.len() == 1);
+        self.fast().map_or_else(|| self.pure_merges.as_ref().is_none_or(by_model), |fast| fast.merges_make(id))
     }
 
     /// Decode as the reference does; ids outside the vocabulary decode to nothing.

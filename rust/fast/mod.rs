@@ -65,8 +65,8 @@ impl Fast {
         self.comes_back[id as usize]
     }
 
-    /// Whether the merges make a token of its bytes, without the whole-word rule.
+    /// Whether the merges make a token of a pre-token that became it, without the whole-word rule.
     pub(crate) fn merges_make(&self, id: u32) -> bool {
-        self.pairs.is_self_canonical(id)
+        self.whole_words.is_none() || self.pairs.is_self_canonical(id)
     }
 }

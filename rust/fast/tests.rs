@@ -106,11 +106,12 @@ impl Judges {
             (1..bytes.len()).filter_map(|at| Some(vec![*self.ids.get(&bytes[..at])?, *self.ids.get(&bytes[at..])?]))
         });
         // What only a whole word reaches: as the merges spell it, and as one token.
-        let unmade = tokens.iter().filter(|&&(_, id)| !self.fast().merges_make(id)).flat_map(|&(bytes, id)| {
-            let mut pieces: Vec<u32> = bytes.iter().map(|&byte| self.ids[&[byte][..]]).collect();
-            self.fast().pairs.encode(&mut pieces);
-            [pieces, vec![id]]
-        });
+        let unmade =
+            tokens.iter().filter(|&&(_, id)| !self.fast().pairs.is_self_canonical(id)).flat_map(|&(bytes, id)| {
+                let mut pieces: Vec<u32> = bytes.iter().map(|&byte| self.ids[&[byte][..]]).collect();
+                self.fast().pairs.encode(&mut pieces);
+                [pieces, vec![id]]
+            });
         let outside = self.tokenizer.outside();
         let mut groups = vec![
             texts.iter().map(|&(_, id)| vec![id]).collect(),
@@ -222,7 +223,7 @@ impl Judges {
             return None;
         }
         let classes: Vec<&[u8]> = ids.iter().map(|&id| fast.texts.classes(id)).collect();
-        let is_plain = |(&id, classes): (&u32, &&[u8])| !classes.is_empty() && fast.merges_make(id);
+        let is_plain = |(&id, classes): (&u32, &&[u8])| !classes.is_empty() && fast.pairs.is_self_canonical(id);
         if !ids.iter().zip(&classes).all(is_plain) {
             return None;
         }
