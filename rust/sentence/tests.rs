@@ -313,7 +313,7 @@ fn other_shapes_are_refused() {
         .file();
         change(&mut file);
         let tokenizer = Tokenizer::from_json(&serde_json::to_vec(&file).unwrap(), LoadOptions::default()).unwrap();
-        tokenizer.proof().why_not().map(str::to_owned)
+        tokenizer.unproven().map(|unproven| unproven.reason.clone())
     };
     assert_eq!(refused(&|_| {}), None);
     let family = Some("its normalizer, pre-tokenizer and decoder are of no known family".to_owned());
