@@ -6,8 +6,8 @@ use crate::audit::{PipelineOptions, Row, RowAudit};
 use crate::columns::AuditColumns;
 use crate::engine::Engine;
 use crate::error::{Error, Result, guarded};
-use crate::pool;
-use crate::provenance_columns::{ProvenanceColumns, shares};
+use crate::pool::{self, shares};
+use crate::provenance_columns::ProvenanceColumns;
 use crate::realised::{Pair, Realised};
 use crate::tokenizer::Tokenizer;
 

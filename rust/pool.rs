@@ -1,5 +1,6 @@
 //! Threads that live no longer than the call that needs them.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// `work(0)`, `work(1)`, ... `work(count - 1)`, in this order, over `threads` threads. `work` must not panic.
@@ -32,6 +33,19 @@ pub fn map<T: Send>(count: usize, threads: usize, work: impl Fn(usize) -> T + Sy
     });
     done.sort_unstable_by_key(|(index, _)| *index);
     done.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Cut the rows between `ends` into runs of about the same size, a few for every thread.
+pub(crate) fn shares(ends: &[usize], threads: usize) -> Vec<Range<usize>> {
+    let rows = ends.len() - 1;
+    let parts = if threads > 1 { threads.saturating_mul(4).clamp(1, rows.max(1)) } else { 1 };
+    let cut = |part: usize| match part {
+        0 => 0,
+        _ if part == parts => rows,
+        // In 128 bits: the product of two lengths.
+        _ => ends.partition_point(|&end| end as u128 * (parts as u128) < ends[rows] as u128 * part as u128).min(rows),
+    };
+    (0..parts).map(|part| cut(part)..cut(part + 1)).collect()
 }
 
 /// Says while it lives that this process has threads of ours, so that a child forked meanwhile knows.
@@ -75,7 +89,26 @@ impl Drop for Pool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn shares_tile_the_rows(lengths in prop::collection::vec(0usize..50, 0..30), threads in 0usize..9) {
+            let ends: Vec<usize> = std::iter::once(0).chain(lengths.iter().scan(0, |end, len| {
+                *end += len;
+                Some(*end)
+            })).collect();
+            let mut next = 0;
+            for share in shares(&ends, threads) {
+                prop_assert_eq!(share.start, next);
+                prop_assert!(share.end >= next);
+                next = share.end;
+            }
+            prop_assert_eq!(next, lengths.len());
+        }
+    }
 
     #[test]
     fn results_are_in_order_and_a_process_that_was_forked_between_threads_starts_none() {

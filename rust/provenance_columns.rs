@@ -1,7 +1,5 @@
 //! Owner and token of every byte and character of a batch of rows, as columns.
 
-use std::ops::Range;
-
 use crate::error::{Error, Result, guarded};
 use crate::joining::Bytes;
 use crate::pool;
@@ -116,7 +114,7 @@ impl CharacterColumns {
             return Err(Error::Ragged("the columns of the bytes do not fit together".to_owned()));
         };
         rows.windows(2).try_for_each(|row| in_reach(row[1] - row[0]))?;
-        let ranges = shares(&rows, threads);
+        let ranges = pool::shares(&rows, threads);
         let parts = pool::map(ranges.len(), threads, |part| {
             let (first, last) = (rows[ranges[part].start], rows[ranges[part].end]);
             // Space for as many characters as bytes: what is not touched costs nothing, and growing would.
@@ -169,19 +167,6 @@ impl CharacterColumns {
         }
         Self { byte: concatenated(bytes), token: concatenated(tokens), owner: concatenated(owners), ..whole }
     }
-}
-
-/// Cut the rows between `ends` into runs of about the same size, a few for every thread.
-pub(crate) fn shares(ends: &[usize], threads: usize) -> Vec<Range<usize>> {
-    let rows = ends.len() - 1;
-    let parts = if threads > 1 { threads.saturating_mul(4).clamp(1, rows.max(1)) } else { 1 };
-    let cut = |part: usize| match part {
-        0 => 0,
-        _ if part == parts => rows,
-        // In 128 bits: the product of two lengths.
-        _ => ends.partition_point(|&end| end as u128 * (parts as u128) < ends[rows] as u128 * part as u128).min(rows),
-    };
-    (0..parts).map(|part| cut(part)..cut(part + 1)).collect()
 }
 
 /// One list of all; each is freed as soon as it is copied.
@@ -252,21 +237,6 @@ mod tests {
                 expected.offsets.push(entry(expected.byte.len()));
             }
             prop_assert_eq!(with, expected);
-        }
-
-        #[test]
-        fn shares_tile_the_rows(lengths in prop::collection::vec(0usize..50, 0..30), threads in 0usize..9) {
-            let ends: Vec<usize> = std::iter::once(0).chain(lengths.iter().scan(0, |end, len| {
-                *end += len;
-                Some(*end)
-            })).collect();
-            let mut next = 0;
-            for share in shares(&ends, threads) {
-                prop_assert_eq!(share.start, next);
-                prop_assert!(share.end >= next);
-                next = share.end;
-            }
-            prop_assert_eq!(next, lengths.len());
         }
     }
 
