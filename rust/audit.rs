@@ -165,11 +165,13 @@ impl Tokenizer {
         engine: Engine,
     ) -> Result<()> {
         let fast = self.fast().filter(|_| engine != Engine::Reference);
-        // Nothing is known to make a fast engine panic, and should it, there is one that can answer.
-        if fast.is_some_and(|fast| caught(|| self.audit_proven(audit, fast, row)).is_ok_and(|proven| proven.is_some()))
-        {
+        let mut answer = |fast| {
+            self.audit_proven(audit, fast, row)?;
             audit.pipeline = options.any().then(|| self.pipeline(row.ids, audit, options));
-        } else {
+            Some(())
+        };
+        // Nothing is known to make a fast engine panic, and should it, there is one that can answer.
+        if fast.and_then(|fast| caught(|| answer(fast)).ok().flatten()).is_none() {
             *audit = guarded(|| self.reference_audit(row, options))?;
         }
         Ok(())
