@@ -96,8 +96,10 @@ def test_a_text_of_an_added_token_spelled_again_and_again_is_encoded_a_few_times
     tok, _ = load(wheel.to_str())
     assert tok.not_fast is None
     for content, row in spelled.items():
-        ids = np.array(row, dtype=np.int64)
+        # A window that grows ends where an added token ends its text.
+        ids = np.array([*row, wheel.token_to_id(content), *row], dtype=np.int64)
         rows = Rows(ids, np.array([0, len(ids)]))
         fast, reference = (judged(rows) for judged in engines(tok.core))  # type: ignore[arg-type]
         assert not differing(fast, reference)
-        assert fast["encoded_bytes"][0] <= 8 * 700 * len((content + between).encode()), content
+        assert fast["engine"].all(), content
+        assert fast["encoded_bytes"][0] <= 8 * 1_400 * len((content + between).encode()), content

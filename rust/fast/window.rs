@@ -38,11 +38,12 @@ impl Fast {
         Window { tokens, holds_added }
     }
 
-    /// A window that another one reaches into, and as much again behind it: one that grows by many others is not encoded once for
-    /// each.
+    /// A window that another one reaches into, and as much again behind it, as far as its text goes: one that grows by many
+    /// others is not encoded once for each.
     pub(crate) fn doubled(&self, ids: &[u32], tokens: Range<usize>, text: &mut Vec<u8>) -> Window {
-        let end = self.cut_from(ids, (tokens.end + tokens.len()).min(ids.len()));
-        self.grown(ids, tokens.start..end, text)
+        let far = (tokens.end + tokens.len()).min(ids.len());
+        let far = (tokens.end..far).find(|&at| self.ends_segment(ids, at)).unwrap_or(far);
+        self.grown(ids, tokens.start..self.cut_from(ids, far), text)
     }
 
     /// The last token that the texts of added tokens reach into that begin in token `at`; `text` is room to look for them.
