@@ -29,7 +29,7 @@ impl Fast {
             }
             for Change { old, new } in &mended.changes {
                 let (sampled, reencoded) = (&tokens[old.clone()], &mended.ids[new.clone()]);
-                // Tokens that the merges leave alone, and a word of which they are a part is not.
+                // A forbidden pair, in a pre-token that is no whole word.
                 if sampled == reencoded {
                     continue;
                 }
