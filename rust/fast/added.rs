@@ -90,3 +90,34 @@ impl AddedTexts {
         begins.filter_map(|at| Some(at + self.in_front_of(&text[at..])?.len())).max()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn bytes(lengths: std::ops::Range<usize>) -> impl Strategy<Value = Vec<u8>> {
+        prop::collection::vec(prop::sample::select(&b"abc"[..]), lengths)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(5_000))]
+
+        #[test]
+        fn where_added_tokens_are_and_may_be(
+            texts in prop::collection::hash_set(bytes(1..5), 1..5),
+            text in bytes(0..12),
+            limit in 0usize..14,
+        ) {
+            let Some(added) = AddedTexts::new(texts.iter().map(Vec::as_slice)) else { return Ok(()) };
+            let rest = |at: &usize| &text[*at..];
+            let whole = |at: usize| texts.iter().find(|own| rest(&at).starts_with(own)).map(|own| at + own.len());
+            let is_front = |at: usize| texts.iter().any(|own| own.len() > text.len() - at && own.starts_with(rest(&at)));
+            let begins = || 0..limit.min(text.len());
+            prop_assert_eq!(added.reach(&text, limit), begins().filter_map(whole).max());
+            prop_assert_eq!(added.may_go_on_behind(&text, limit), begins().any(is_front));
+            prop_assert_eq!(added.may_begin_in(&text), (0..text.len()).any(|at| whole(at).is_some() || is_front(at)));
+        }
+    }
+}
