@@ -58,7 +58,7 @@ impl Fast {
         buffers: &mut Buffers,
         trace: &mut EncodeTrace,
     ) -> bool {
-        let Buffers { text, pieces, mended, symbols, .. } = buffers;
+        let Buffers { text, pieces, mended, .. } = buffers;
         let EncodeTrace { ids: encoded, ranges, pre_tokens, changed, located } = trace;
         encoded.clear();
         ranges.clear();
@@ -74,15 +74,10 @@ impl Fast {
                 Some(tokens) if tokens.len() > 1 && self.mend(tokens, cache, mended) => {
                     encoded.extend_from_slice(&mended.ids);
                 }
-                _ if self.encode_whole(bytes, symbols) => encoded.extend_from_slice(symbols),
+                _ if self.encode_whole(bytes, &mut mended.ids) => encoded.extend_from_slice(&mended.ids),
                 _ => return false,
             }
-            let mut end = range.start;
-            ranges.extend(encoded[first..].iter().map(|&id| {
-                let start = end;
-                end += self.texts.length(&[id]);
-                start..end
-            }));
+            self.lay_out(range.start, &encoded[first..], ranges);
             // What the model saw is asked for only where the merges are not known by id.
             let tokens = first..encoded.len();
             pre_tokens.push(PreToken { range: range.clone(), tokens, normalized: String::new() });

@@ -81,7 +81,7 @@ impl Fast {
                 let Mended { ids, bytes, symbols, .. } = mended;
                 let kept = ids.len() - left;
                 self.join(&ids[kept..], bytes);
-                tokens[done..stop].iter().for_each(|&id| bytes.extend_from_slice(self.texts.bytes(id)));
+                self.append(&tokens[done..stop], bytes);
                 merged += bytes.len();
                 if merged > MOST_MERGED * length {
                     self.join(tokens, bytes);
@@ -149,6 +149,10 @@ impl Fast {
     /// Fill in the bytes of tokens.
     pub(crate) fn join(&self, ids: &[u32], bytes: &mut Vec<u8>) {
         bytes.clear();
+        self.append(ids, bytes);
+    }
+
+    fn append(&self, ids: &[u32], bytes: &mut Vec<u8>) {
         for &id in ids {
             bytes.extend_from_slice(self.texts.bytes(id));
         }

@@ -58,7 +58,8 @@ impl Tokenizer {
         fast.join(ids, &mut buffers.text);
         let is_text = redone.read(&buffers.text);
         if is_text {
-            fast.lay_out(ids, &mut redone.decoded.ranges);
+            redone.decoded.ranges.clear();
+            fast.lay_out(0, ids, &mut redone.decoded.ranges);
         } else {
             redone.decoded = self.trace_surfaces(ids);
             buffers.text.clear();

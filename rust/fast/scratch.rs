@@ -51,7 +51,6 @@ pub(crate) struct Buffers {
     pub(crate) classes: Vec<u8>,
     /// Where every character begins, and the end of the last.
     pub(crate) chars: Vec<usize>,
-    pub(crate) symbols: Vec<u32>,
     /// The pre-tokens of the text.
     pub(crate) pieces: Vec<Piece>,
     /// The tokens of pre-tokens that change.

@@ -39,11 +39,13 @@ impl Fast {
                 self.join(sampled, text);
                 *encoded += text.len();
                 redone.read(text);
-                self.lay_out(sampled, &mut redone.decoded.ranges);
+                redone.decoded.ranges.clear();
+                self.lay_out(0, sampled, &mut redone.decoded.ranges);
                 let trace = &mut redone.encoded;
                 trace.ids.clear();
                 trace.ids.extend_from_slice(reencoded);
-                self.lay_out(reencoded, &mut trace.ranges);
+                trace.ranges.clear();
+                self.lay_out(0, reencoded, &mut trace.ranges);
                 trace.changed.clear();
                 trace.located = true;
                 // It lies in one; what the model saw is asked for only where the merges are not known by id.
@@ -81,10 +83,8 @@ impl Fast {
         self.kinds.may_end(state)
     }
 
-    /// Fill in where tokens lie that stand end to end.
-    pub(crate) fn lay_out(&self, ids: &[u32], ranges: &mut Vec<ByteRange>) {
-        let mut end = 0;
-        ranges.clear();
+    /// Add where tokens lie that stand end to end from `end` on.
+    pub(crate) fn lay_out(&self, mut end: usize, ids: &[u32], ranges: &mut Vec<ByteRange>) {
         ranges.extend(ids.iter().map(|&id| {
             let start = end;
             end += self.texts.length(&[id]);
