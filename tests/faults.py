@@ -293,7 +293,7 @@ FAULTS = (
     Fault(
         "marks keep their order between tokens",
         "rust/machine/kinds.rs",
-        "Start::Reorders => before.ends_in_mark,",
+        "Start::Reorders => before.end == End::Mark,",
         "Start::Reorders => false,",
     ),
     Fault(

@@ -3,7 +3,7 @@
 use unicode_normalization_alignments::UnicodeNormalization;
 use unicode_normalization_alignments::char::canonical_combining_class;
 
-use crate::machine::{Start, Traits};
+use crate::machine::{End, Start, Traits};
 
 /// The last code point, rounded up, that a composition of two characters involves.
 const LAST: u32 = 0x2_FFFF;
@@ -21,7 +21,9 @@ pub(crate) enum Normal {
 pub(crate) struct Composition {
     /// Those that can be joined with what is before them, in order.
     joining: Vec<char>,
-    /// Those that come through as they are, and so does every text of them.
+    /// Those that others can be joined with.
+    joinable: Characters,
+    /// Those that come through as they are, and leave alone what stands before them and behind them.
     settled: Characters,
     /// Marks that do so behind any of these, in the order of their classes.
     passive: Characters,
@@ -55,12 +57,14 @@ impl Normal {
         }
     }
 
-    /// Whether a character comes through as it is, and leaves alone what stands before it and behind it.
-    pub(crate) fn settles(&self, c: char) -> bool {
-        match self {
-            Self::Identity => true,
-            Self::Composed(composition) => composition.settles(c),
+    /// Whether `text` comes through as it is, and so does what stands beside it, texts with these traits.
+    pub(crate) fn keeps_between(&self, before: Traits, text: &str, behind: Traits) -> bool {
+        let Self::Composed(composition) = self else { return true };
+        if behind.start == Start::Inert && text.chars().all(|c| composition.settles(c)) {
+            return true;
         }
+        let own = self.traits(text);
+        !own.joins(before) && !behind.joins(own) && self.keeps(text)
     }
 
     /// What the two ends of a token can do under this normalizer.
@@ -77,14 +81,19 @@ impl Normal {
         } else {
             Start::Inert
         };
-        Traits { start, ends_in_mark: text.chars().next_back().is_some_and(is_mark), may_begin_added: false }
+        let end = match text.chars().next_back() {
+            Some(c) if is_mark(c) => End::Mark,
+            Some(c) if composition.joinable.contains(c) => End::Joinable,
+            _ => End::Inert,
+        };
+        Traits { start, end, may_begin_added: false }
     }
 }
 
 impl Composition {
     /// By the tables of the reference.
     pub(crate) fn new() -> Self {
-        let mut joining = Vec::new();
+        let (mut joining, mut joinable) = (Vec::new(), Characters::none());
         // A character that is its own decomposition, or composes to itself again, and how that begins.
         let mut stable = Vec::new();
         for c in (0..=LAST).filter_map(char::from_u32) {
@@ -92,13 +101,19 @@ impl Composition {
             let Some(first) = parts.next() else { continue };
             let others = joining.len();
             joining.extend(parts);
-            if first == c || joining.len() > others && composed(std::iter::once(c)).eq([c]) {
+            let is_composed = joining.len() > others && composed(std::iter::once(c)).eq([c]);
+            if is_composed {
+                // Both: what is composed is taken apart first, and its parts may be joined with something else.
+                joinable.insert(first);
+                joinable.insert(c);
+            }
+            if first == c || is_composed {
                 stable.push((c, first));
             }
         }
         joining.sort_unstable();
         joining.dedup();
-        let mut composition = Self { joining, settled: Characters::none(), passive: Characters::none() };
+        let mut composition = Self { joining, joinable, settled: Characters::none(), passive: Characters::none() };
         for (c, first) in stable {
             if composition.joins(first) {
                 continue;
@@ -160,7 +175,10 @@ mod tests {
         prop_oneof![
             any::<char>(),
             prop::sample::select(COMPOSITION.joining.clone()),
+            prop::sample::select(characters().filter(|&c| COMPOSITION.joinable.contains(c)).collect::<Vec<_>>()),
             prop::sample::select(marks),
+            // Vowels of Bengali in two parts, and consonants beside them.
+            prop::char::range('\u{995}', '\u{9d7}'),
             prop::char::range('\u{a0}', '\u{2ff}'),
             prop::char::range('\u{ac00}', '\u{d7a3}'),
             Just('e'),
@@ -174,6 +192,21 @@ mod tests {
         fn what_is_kept_is_what_composition_leaves(characters in prop::collection::vec(any_character(), 0..6)) {
             let text = String::from_iter(&characters);
             prop_assert_eq!(NORMAL.keeps(&text), composed(text.chars()).eq(text.chars()));
+        }
+
+        #[test]
+        fn texts_that_do_not_join_are_kept_end_to_end(
+            texts in prop::collection::vec(prop::collection::vec(any_character(), 1..4), 1..5),
+        ) {
+            let texts: Vec<String> = texts.iter().map(String::from_iter).filter(|text| NORMAL.keeps(text)).collect();
+            let traits: Vec<Traits> = texts.iter().map(|text| NORMAL.traits(text)).collect();
+            if !traits.windows(2).any(|pair| pair[1].joins(pair[0])) {
+                prop_assert!(NORMAL.keeps(&texts.concat()), "{:?}", texts);
+            }
+            if let ([before, text, behind], [of_before, _, of_behind]) = (&texts[..], &traits[..]) {
+                let is_kept = NORMAL.keeps_between(*of_before, text, *of_behind);
+                prop_assert!(!is_kept || NORMAL.keeps(&[before.as_str(), text, behind].concat()), "{:?}", texts);
+            }
         }
     }
 

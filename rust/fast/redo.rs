@@ -21,12 +21,12 @@ enum Outcome {
 impl Tokenizer {
     /// Fill `scratch.windows` with the windows of a row that do not come back; `None` where only the reference may judge.
     pub(super) fn find_windows(&self, fast: &Fast, ids: &[u32], scratch: &mut Scratch) -> Option<()> {
-        let Scratch { suspects, windows, work } = scratch;
+        let Scratch { scanned, windows, work } = scratch;
         windows.clear();
         work.buffers.encoded = 0;
-        fast.scan(ids, &mut work.cache, suspects);
+        fast.scan(ids, &mut work.cache, scanned);
         let mut reached = Place::afresh(0);
-        for &edge in suspects.iter() {
+        for &edge in &scanned.suspects {
             if edge < reached.at || fast.settle(ids, edge, &mut reached, work) {
                 continue;
             }

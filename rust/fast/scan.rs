@@ -25,10 +25,20 @@ use crate::pairs::PairCache;
 /// Tokens whose edges are told in one word of bits.
 const BLOCK: usize = 64;
 
+/// Edges of a row, each by the token behind it.
+#[derive(Default)]
+pub(crate) struct Scanned {
+    /// Those that need a closer look.
+    pub(crate) suspects: Vec<usize>,
+    /// Those whose pairs are to be asked.
+    unasked: Vec<usize>,
+}
+
 impl Fast {
     /// The edges of `ids` that need a closer look, in order, each by the token behind it.
-    pub(crate) fn scan(&self, ids: &[u32], cache: &mut PairCache, suspects: &mut Vec<usize>) {
-        suspects.clear();
+    pub(crate) fn scan(&self, ids: &[u32], cache: &mut PairCache, found: &mut Scanned) {
+        found.suspects.clear();
+        found.unasked.clear();
         let kinds = self.kinds.of_tokens();
         let mut before = BORDER;
         let (blocks, rest) = ids.as_chunks::<BLOCK>();
@@ -39,7 +49,7 @@ impl Fast {
                 open |= u64::from(self.kinds.is_open(before, kind)) << place;
                 before = kind;
             }
-            self.sift(ids, block * BLOCK, open, cache, suspects);
+            self.sift(ids, block * BLOCK, open, cache, found);
         }
         let mut open = 0u64;
         for (place, &id) in rest.iter().enumerate() {
@@ -47,15 +57,22 @@ impl Fast {
             open |= u64::from(self.kinds.is_open(before, kind)) << place;
             before = kind;
         }
-        self.sift(ids, ids.len() - rest.len(), open, cache, suspects);
+        self.sift(ids, ids.len() - rest.len(), open, cache, found);
+        let Scanned { suspects, unasked } = found;
+        let are_in_order = suspects.len();
+        self.pairs.misfits(ids, unasked, cache, |edge| suspects.push(edge));
+        if suspects.len() > are_in_order {
+            suspects.sort_unstable();
+        }
         if self.kinds.edge(before, BORDER) != Edge::Boundary {
             suspects.push(ids.len());
         }
     }
 
-    /// Of the edges whose bits are set, counted from `first`, take down those that need a closer look.
+    /// Of the edges whose bits are set, counted from `first`, take down those that need a closer look, and apart those whose
+    /// pairs are not remembered.
     #[inline]
-    fn sift(&self, ids: &[u32], first: usize, mut open: u64, cache: &mut PairCache, suspects: &mut Vec<usize>) {
+    fn sift(&self, ids: &[u32], first: usize, mut open: u64, cache: &PairCache, found: &mut Scanned) {
         let kinds = self.kinds.of_tokens();
         while open != 0 {
             let edge = first + open.trailing_zeros() as usize;
@@ -67,8 +84,12 @@ impl Fast {
             };
             match self.kinds.edge(before, kinds[right as usize]) {
                 Edge::Boundary => {}
-                Edge::Pair if self.pairs.stay(left, right, cache) => {}
-                Edge::Pair | Edge::Unknown => suspects.push(edge),
+                Edge::Pair => match cache.recall(left, right) {
+                    Some(true) => {}
+                    Some(false) => found.suspects.push(edge),
+                    None => found.unasked.push(edge),
+                },
+                Edge::Unknown => found.suspects.push(edge),
             }
         }
     }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::fast::Fast;
 use crate::fast::local::Piece;
 use crate::fast::mend::Mended;
+use crate::fast::scan::Scanned;
 use crate::kept::{Kept, Spare};
 use crate::pairs::PairCache;
 use crate::windows::Redone;
@@ -70,8 +71,7 @@ pub(crate) struct Work {
 /// All of it.
 #[derive(Default)]
 pub(crate) struct Scratch {
-    /// Edges that need a closer look.
-    pub(crate) suspects: Vec<usize>,
+    pub(crate) scanned: Scanned,
     pub(crate) windows: Windows,
     pub(crate) work: Work,
 }

@@ -107,6 +107,11 @@ impl Fast {
             text.extend_from_slice(bytes);
         }
         let text = std::str::from_utf8(text).ok()?;
+        let traits = |kind| self.kinds.traits(kind);
+        let behind = ids.get(end).map_or(BORDER, |&id| self.kinds.of(id));
+        if !self.normal.keeps_between(traits(self.kind_before(ids, first)), text, traits(behind)) {
+            return None;
+        }
         let mut characters = text.char_indices().peekable();
         let mut start = 0;
         for at in first..end {
@@ -115,9 +120,6 @@ impl Fast {
             classes.clear();
             while let Some((_, c)) = characters.next_if(|&(at, _)| at < start) {
                 classes.push(self.splitter.class(c));
-                if !self.normal.settles(c) {
-                    return None;
-                }
             }
             let passage = passage(&self.states, state, is_inside, classes);
             if !self.passes(passage, ids, at, cache) {

@@ -21,19 +21,19 @@ pub enum Edge {
 pub struct Traits {
     /// What its front can do to the character before it under the tokenizer's normalizer.
     pub start: Start,
-    /// Its last character is a mark that others may be reordered with.
-    pub ends_in_mark: bool,
+    /// What can be done to its last character.
+    pub end: End,
     /// The text of an added token may begin in it.
     pub may_begin_added: bool,
 }
 
 impl Traits {
     /// Whether the normalizer may change something where a token follows one with the traits `before`.
-    fn joins(self, before: Self) -> bool {
+    pub fn joins(self, before: Self) -> bool {
         match self.start {
             Start::Inert => false,
-            Start::Reorders => before.ends_in_mark,
-            Start::Composes => true,
+            Start::Reorders => before.end == End::Mark,
+            Start::Composes => before.end != End::Inert,
         }
     }
 }
@@ -48,6 +48,18 @@ pub enum Start {
     Reorders,
     /// Be joined with what is before it.
     Composes,
+}
+
+/// What the characters behind a token can do to its last one when the text is normalized.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum End {
+    /// Nothing.
+    #[default]
+    Inert,
+    /// Be joined with it.
+    Joinable,
+    /// It is a mark: they may change places with it, and be joined with what is before it.
+    Mark,
 }
 
 /// The kind of added tokens: the text begins and ends there.
@@ -293,7 +305,7 @@ impl Kinds {
 
     /// Whether the normalizer may change something where a token of one kind follows one of another in a text.
     pub fn joins(&self, left: u8, right: u8) -> bool {
-        left != BORDER && self.traits(right).joins(self.traits(left))
+        self.traits(right).joins(self.traits(left))
     }
 
     /// What the tokens of a kind are besides their classes.
@@ -304,7 +316,7 @@ impl Kinds {
     /// Whether the normalizer surely leaves the text of these tokens as it is.
     pub fn stay_apart(&self, ids: &[u32]) -> bool {
         let is_known = |&id: &u32| self.of(id) != OPAQUE;
-        let joins = |pair: &[u32]| self.traits(self.of(pair[1])).joins(self.traits(self.of(pair[0])));
+        let joins = |pair: &[u32]| self.joins(self.of(pair[0]), self.of(pair[1]));
         ids.iter().all(is_known) && !ids.windows(2).any(joins)
     }
 

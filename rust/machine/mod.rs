@@ -16,7 +16,7 @@ mod sync;
 pub(crate) mod tests;
 
 pub use columns::{Passage, passage};
-pub use kinds::{BORDER, Builder, Edge, Fragment, Kinds, OPAQUE, Start, Traits};
+pub use kinds::{BORDER, Builder, Edge, End, Fragment, Kinds, OPAQUE, Start, Traits};
 pub use states::{START, States};
 pub use sync::{CONTEXT, Sync};
 

@@ -11,7 +11,7 @@ use proptest::test_runner::{Config, TestRunner};
 use super::columns::{Passage, passage, passages};
 use super::states::START;
 use super::{
-    BORDER, Builder, CONTEXT, CONTINUATION, Edge, Fragment, Kinds, OPAQUE, Split, Start, States, Sync, Traits, ends,
+    BORDER, Builder, CONTEXT, CONTINUATION, Edge, End, Fragment, Kinds, OPAQUE, Split, Start, States, Sync, Traits, ends,
     strings,
 };
 use crate::split::Splitter;
@@ -427,7 +427,7 @@ fn traits(derived: &Derived) {
     let start = |id: usize| [Start::Inert, Start::Reorders, Start::Composes][id / 2 % 3];
     let traits = |id: usize| Traits {
         start: start(id),
-        ends_in_mark: (id / 6).is_multiple_of(2),
+        end: [End::Inert, End::Joinable, End::Mark][id / 6 % 3],
         may_begin_added: id.is_multiple_of(2),
     };
     // Few tokens: kinds are numbered in a byte.
@@ -438,7 +438,10 @@ fn traits(derived: &Derived) {
     for (left, right) in ids().flat_map(|left| ids().map(move |right| (left, right))) {
         let bare = plain.edge(plain.of(left), plain.of(right));
         let (before, behind) = (traits(left as usize), traits(right as usize));
-        let joins = behind.start == Start::Composes || behind.start == Start::Reorders && before.ends_in_mark;
+        let joins = matches!(
+            (before.end, behind.start),
+            (End::Mark, Start::Reorders) | (End::Joinable | End::Mark, Start::Composes)
+        );
         let (left, right) = (kinds.of(left), kinds.of(right));
         assert!(left == OPAQUE || right == OPAQUE || kinds.joins(left, right) == joins);
         let expected = if joins || behind.may_begin_added { Edge::Unknown } else { bare };
