@@ -13,6 +13,8 @@ use crate::tokenizer::Tokenizer;
 
 /// Tokens of rows that are read at once.
 const BLOCK: usize = 1 << 12;
+/// So many rows of a block are short: they are looked at all at once first.
+const MANY: usize = 32;
 
 /// Ids of any of the widths that arrays of them come in.
 #[derive(Debug, Clone, Copy)]
@@ -157,14 +159,23 @@ impl<'a> Batch<'a> {
             let rows = shares[share].clone();
             let mut columns = AuditColumns::with_room(rows.len(), self.offsets[rows.end] - self.offsets[rows.start]);
             let (mut ids, mut mask, mut owners) = (Vec::new(), Vec::new(), Vec::new());
-            let mut audit = RowAudit::default();
+            let (mut audit, mut clean) = (RowAudit::default(), Vec::new());
             for rows in self.blocks(rows) {
                 // Copied, the mask like the ids: one that changes under way must not give one row two masks.
                 let read = self.offsets[rows.start]..self.offsets[rows.end];
                 self.ids.read(tokenizer, read.clone(), &mut ids);
                 let mask = self.mask.map(|all| copied(all[read.clone()].iter().map(|&value| value.min(1)), &mut mask));
                 let owners = self.owners.map(|all| copied(all[read.clone()].iter().copied(), &mut owners));
-                for index in rows {
+                clean.clear();
+                if rows.len() >= MANY && !options.any() {
+                    let offsets = &self.offsets[rows.start..=rows.end];
+                    tokenizer.surely_clean(engine, &ids, offsets, &mut clean);
+                }
+                for index in rows.clone() {
+                    if clean.get(index - rows.start) == Some(&true) {
+                        columns.push_clean();
+                        continue;
+                    }
                     let own = self.offsets[index] - read.start..self.offsets[index + 1] - read.start;
                     let row = Row {
                         ids: &ids[own.clone()],

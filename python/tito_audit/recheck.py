@@ -244,16 +244,19 @@ def key_of(source: str, seed: int = 0) -> int:
 
 def _work(offsets: NDArray[np.int64], drifted: NDArray[np.bool_], rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """What judging each of some rows is to the reference, in tokens of clean rows."""
-    work: NDArray[np.int64] = (offsets[rows + 1] - offsets[rows]) * np.where(drifted[rows], _DRIFT_WORK, 1)
-    return work
+    work: NDArray[np.int64] = np.diff(offsets)
+    work[drifted] *= _DRIFT_WORK
+    return work if len(rows) == len(work) else work[rows]
 
 
 def _lowest(lots: NDArray[np.uint64], most: int) -> NDArray[np.intp]:
     """Places of the lowest lots, ascending."""
-    if most >= len(lots):
-        return np.argsort(lots, kind="stable")
-    lowest = np.argpartition(lots, most)[:most]
-    return lowest[np.argsort(lots[lowest], kind="stable")]
+    # Lots are spread evenly: twice as many as are asked for, and some, are nearly always enough to look at.
+    share = (2 * most + 64) / max(len(lots), 1)
+    lowest = np.flatnonzero(lots < np.uint64(share * 2**64)) if share < 1 else np.arange(len(lots))
+    if len(lowest) < most:
+        lowest = np.arange(len(lots))
+    return lowest[np.argsort(lots[lowest], kind="stable")][:most]
 
 
 def _pairs(

@@ -18,6 +18,7 @@ mod redo;
 mod repair;
 mod scan;
 mod scratch;
+mod short;
 #[cfg(test)]
 mod tests;
 mod texts;

@@ -18,6 +18,8 @@
 //! Two things cost more than expected here: a table look-up that the compiler could not inline, and ids compared with a limit
 //! that it loaded anew for each.
 
+use std::iter::Peekable;
+
 use crate::fast::Fast;
 use crate::machine::{BORDER, Edge};
 use crate::pairs::PairCache;
@@ -37,43 +39,68 @@ pub(crate) struct Scanned {
 impl Fast {
     /// The edges of `ids` that need a closer look, in order, each by the token behind it.
     pub(crate) fn scan(&self, ids: &[u32], cache: &mut PairCache, found: &mut Scanned) {
+        self.scan_rows(ids, std::iter::empty(), cache, found);
+        if ids.last().is_some_and(|&id| self.kinds.is_open(self.kinds.of(id), BORDER) != 0) {
+            found.suspects.push(ids.len());
+        }
+    }
+
+    /// The same of several rows end to end, but for the edges at their ends: `starts` are those of all but the first, in order.
+    pub(super) fn scan_rows(
+        &self,
+        ids: &[u32],
+        starts: impl Iterator<Item = usize>,
+        cache: &mut PairCache,
+        found: &mut Scanned,
+    ) {
         found.suspects.clear();
         found.unasked.clear();
-        let kinds = self.kinds.of_tokens();
         let mut before = BORDER;
+        let mut starts = starts.peekable();
         let (blocks, rest) = ids.as_chunks::<BLOCK>();
         for (block, block_ids) in blocks.iter().enumerate() {
-            let mut open = 0u64;
-            for (place, &id) in block_ids.iter().enumerate() {
-                let kind = kinds[id as usize];
-                open |= u64::from(self.kinds.is_open(before, kind)) << place;
-                before = kind;
-            }
-            self.sift(ids, block * BLOCK, open, cache, found);
+            let open = self.open_edges(&mut before, block_ids);
+            self.sift(ids, block * BLOCK, open, &mut starts, cache, found);
         }
-        let mut open = 0u64;
-        for (place, &id) in rest.iter().enumerate() {
-            let kind = kinds[id as usize];
-            open |= u64::from(self.kinds.is_open(before, kind)) << place;
-            before = kind;
-        }
-        self.sift(ids, ids.len() - rest.len(), open, cache, found);
+        let open = self.open_edges(&mut before, rest);
+        self.sift(ids, ids.len() - rest.len(), open, &mut starts, cache, found);
         let Scanned { suspects, unasked } = found;
         let are_in_order = suspects.len();
         self.pairs.misfits(ids, unasked, cache, |edge| suspects.push(edge));
         if suspects.len() > are_in_order {
             suspects.sort_unstable();
         }
-        if self.kinds.edge(before, BORDER) != Edge::Boundary {
-            suspects.push(ids.len());
+    }
+
+    /// A bit for each edge before these tokens, [`BLOCK`] at most, that is no sure boundary.
+    #[inline(always)]
+    fn open_edges(&self, before: &mut u8, ids: &[u32]) -> u64 {
+        let kinds = self.kinds.of_tokens();
+        let mut open = 0u64;
+        for (place, &id) in ids.iter().enumerate() {
+            let kind = kinds[id as usize];
+            open |= u64::from(self.kinds.is_open(*before, kind)) << place;
+            *before = kind;
         }
+        open
     }
 
     /// Of the edges whose bits are set, counted from `first`, take down those that need a closer look, and apart those whose
     /// pairs are not remembered.
     #[inline]
-    fn sift(&self, ids: &[u32], first: usize, mut open: u64, cache: &PairCache, found: &mut Scanned) {
+    fn sift(
+        &self,
+        ids: &[u32],
+        first: usize,
+        mut open: u64,
+        starts: &mut Peekable<impl Iterator<Item = usize>>,
+        cache: &PairCache,
+        found: &mut Scanned,
+    ) {
         let kinds = self.kinds.of_tokens();
+        while let Some(start) = starts.next_if(|&start| start < first + BLOCK) {
+            open &= !(1 << (start - first));
+        }
         while open != 0 {
             let edge = first + open.trailing_zeros() as usize;
             open &= open - 1;

@@ -3,7 +3,7 @@
 mod few;
 mod made;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 
 use proptest::prelude::*;
@@ -16,8 +16,9 @@ use made::{ADDED, APART, Kind, LEARNED, PHRASES};
 
 use super::Fast;
 use crate::audit::{PipelineOptions, Row, RowAudit};
+use crate::batch::{Batch, Ids};
 use crate::byte_level;
-use crate::engine::{Engine, Proven};
+use crate::engine::{Answered, Engine, Proven};
 use crate::machine::tests::{Family, Sequential};
 use crate::tokenizer::Tokenizer;
 
@@ -262,6 +263,28 @@ impl Judges {
         counts.clean.set(counts.clean.get() + u32::from(is_clean));
         Ok(())
     }
+
+    /// Rows end to end, the empty one among them, are judged as each by itself.
+    fn check_together(&self, rows: &[Vec<u32>]) {
+        let rows = [rows, &[Vec::new()]].concat();
+        let ids = rows.concat();
+        let ends = rows.iter().scan(0, |end, row| {
+            *end += i64::try_from(row.len()).unwrap();
+            Some(*end)
+        });
+        let offsets: Vec<i64> = std::iter::once(0).chain(ends).collect();
+        let mask: Vec<u8> = ids.iter().map(|id| u8::from(id.is_multiple_of(3))).collect();
+        let batch = Batch::new(Ids::U32(&ids), &offsets).unwrap().with_mask(Some(&mask)).unwrap();
+        let [mut found, expected] = [Engine::Fast, Engine::Reference]
+            .map(|engine| batch.audit(&self.tokenizer, PipelineOptions::default(), engine, 1));
+        assert!(found.engine.iter().filter(|&&engine| engine == Answered::Fast.index()).count() > rows.len() / 3);
+        (found.engine, found.encoded_bytes) = (expected.engine.clone(), expected.encoded_bytes.clone());
+        assert!(found == expected, "{:?}", {
+            let differs = |(found, expected)| found != expected;
+            let at = found.drifted.iter().zip(&expected.drifted).position(differs);
+            at.map(|at| &rows[at])
+        });
+    }
 }
 
 /// An audit as if it had been as much work as another: who answered and how is no part of what a row is.
@@ -283,8 +306,10 @@ fn agree(kind: Kind) {
     let owners = prop::collection::vec(0u8..3, 1..20);
     let options = (any::<Option<Index>>(), any::<bool>(), any::<bool>());
     let mut runner = TestRunner::new(Config { cases: ROWS, failure_persistence: None, ..Config::default() });
+    let rows = RefCell::new(Vec::new());
     let result = runner.run(&(draws(), owners, options), |(draw, owners, (join, has_owners, lacks_context))| {
         let ids = judges.row(&draw);
+        rows.borrow_mut().push(ids.clone());
         let owners: Vec<u8> = owners.iter().copied().cycle().take(ids.len()).collect();
         let mask: Vec<u8> = owners.iter().map(|owner| owner % 2).collect();
         let row = Row {
@@ -299,6 +324,7 @@ fn agree(kind: Kind) {
     result.unwrap();
     let (of_machine, fast, clean) = (counts.by_machine.get(), counts.fast.get(), counts.clean.get());
     assert!(of_machine > ROWS / 20 && fast > ROWS && clean > ROWS / 5, "{counts:?}");
+    judges.check_together(&rows.into_inner());
 }
 
 macro_rules! kinds {

@@ -11,8 +11,8 @@ use proptest::test_runner::{Config, TestRunner};
 use super::columns::{Passage, passage, passages};
 use super::states::START;
 use super::{
-    BORDER, Builder, CONTEXT, CONTINUATION, Edge, End, Fragment, Kinds, OPAQUE, Split, Start, States, Sync, Traits, ends,
-    strings,
+    BORDER, Builder, CONTEXT, CONTINUATION, Edge, End, Fragment, Kinds, OPAQUE, Split, Start, States, Sync, Traits,
+    ends, strings,
 };
 use crate::split::Splitter;
 use crate::split::tests::section;
