@@ -301,6 +301,30 @@ FAULTS = (
         "let is_tiled = is_text && !ranges.iter().any(Range::is_empty);",
         "let is_tiled = is_text;",
     ),
+    Fault(
+        "what characters in pieces do to one state they do to all",
+        "rust/fast/together.rs",
+        "(u64::from(state) << ID_BITS | u64::from(first)) << ID_BITS",
+        "u64::from(first) << ID_BITS",
+    ),
+    Fault(
+        "characters in pieces are those of another vocabulary",
+        "rust/fast/scratch.rs",
+        "together.clear();",
+        "",
+    ),
+    Fault(
+        "a character in pieces stays beside what is before it",
+        "rust/fast/walk.rs",
+        "if !self.passes(passage, ids, at, &mut work.cache) {",
+        "if false {",
+    ),
+    Fault(
+        "pieces of a character are remembered whatever a normal form does to it",
+        "rust/fast/walk.rs",
+        "if !self.normal.settles(text) {",
+        "if false {",
+    ),
     # Normal forms
     Fault(
         "a normal form changes nothing between tokens",

@@ -22,6 +22,7 @@ mod short;
 #[cfg(test)]
 mod tests;
 mod texts;
+mod together;
 mod told;
 mod walk;
 mod window;

@@ -57,10 +57,17 @@ impl Normal {
         }
     }
 
+    /// Whether `text` comes through as it is, whatever stands before it, and behind it what does nothing to what is before it.
+    pub(crate) fn settles(&self, text: &str) -> bool {
+        match self {
+            Self::Identity => true,
+            Self::Composed(composition) => text.chars().all(|c| composition.settles(c)),
+        }
+    }
+
     /// Whether `text` comes through as it is, and so does what stands beside it, texts with these traits.
     pub(crate) fn keeps_between(&self, before: Traits, text: &str, behind: Traits) -> bool {
-        let Self::Composed(composition) = self else { return true };
-        if behind.start == Start::Inert && text.chars().all(|c| composition.settles(c)) {
+        if behind.start == Start::Inert && self.settles(text) {
             return true;
         }
         let own = self.traits(text);

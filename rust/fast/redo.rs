@@ -53,7 +53,7 @@ impl Tokenizer {
     /// Encode the text of a window by itself.
     fn redo(&self, fast: &Fast, ids: &[u32], window: &Window, redone: &mut Redone, work: &mut Work) -> Outcome {
         let ids = &ids[window.tokens.clone()];
-        let Work { cache, buffers } = work;
+        let Work { cache, buffers, .. } = work;
         redone.tokens = window.tokens.clone();
         fast.join(ids, &mut buffers.text);
         let is_text = redone.read(&buffers.text);

@@ -73,7 +73,7 @@ impl Fast {
     }
 
     /// A bit for each edge before these tokens, [`BLOCK`] at most, that is no sure boundary.
-    #[inline(always)]
+    #[inline]
     fn open_edges(&self, before: &mut u8, ids: &[u32]) -> u64 {
         let kinds = self.kinds.of_tokens();
         let mut open = 0u64;

@@ -6,6 +6,7 @@ use crate::fast::Fast;
 use crate::fast::local::Piece;
 use crate::fast::mend::Mended;
 use crate::fast::scan::Scanned;
+use crate::fast::together::Together;
 use crate::kept::{Kept, Spare};
 use crate::pairs::PairCache;
 use crate::windows::Redone;
@@ -65,6 +66,7 @@ pub(crate) struct Buffers {
 #[derive(Default)]
 pub(crate) struct Work {
     pub(crate) cache: PairCache,
+    pub(crate) together: Together,
     pub(crate) buffers: Buffers,
 }
 
@@ -87,7 +89,10 @@ impl Fast {
     pub(crate) fn with_scratch<T>(&self, work: impl FnOnce(&mut Scratch) -> T) -> T {
         SCRATCH.with(|kept| {
             kept.with(|scratch| {
-                scratch.work.cache.serve(&self.pairs);
+                let Work { cache, together, .. } = &mut scratch.work;
+                if cache.serve(&self.pairs) {
+                    together.clear();
+                }
                 work(scratch)
             })
         })

@@ -16,7 +16,7 @@ impl Fast {
     /// A stretch ends where tokens end on both sides, so it is encoded by itself as it is within the row.
     pub(crate) fn redo_told(&self, row: &[u32], window: Range<usize>, windows: &mut Windows, work: &mut Work) -> bool {
         let ids = &row[window.clone()];
-        let Work { cache, buffers: Buffers { changing, mended, text, encoded, .. } } = work;
+        let Work { cache, buffers: Buffers { changing, mended, text, encoded, .. }, .. } = work;
         if !self.tell(ids, cache, changing) {
             return false;
         }

@@ -8,9 +8,11 @@
 //! Looking at a window at once, as was done before, took three to four times as long where such edges are common: indentation in
 //! vocabularies without tokens for it, capitals under the o200k pattern, scripts whose characters are spelled in pieces.
 
+use std::ops::Range;
+
 use crate::fast::Fast;
 use crate::fast::scratch::{Buffers, Work};
-use crate::machine::{BORDER, OPAQUE, Passage, START, passage};
+use crate::machine::{BORDER, OPAQUE, Passage, START, Start, passage};
 use crate::pairs::PairCache;
 
 /// A place in a row before which all is settled.
@@ -95,11 +97,49 @@ impl Fast {
 
     /// Go over tokens that are text only together.
     fn over_fragments(&self, ids: &[u32], place: Place, work: &mut Work) -> Option<Place> {
-        let Work { cache, buffers: Buffers { text, classes, .. } } = work;
-        let Place { at: first, mut state } = place;
+        let Place { at: first, state } = place;
         let end = first + ids[first..].iter().take_while(|&&id| self.kinds.of(id) == OPAQUE).count();
+        let behind = self.kinds.traits(ids.get(end).map_or(BORDER, |&id| self.kinds.of(id)));
+        let told = if behind.start == Start::Inert { self.over_characters(ids, first..end, state, work) } else { None };
+        let state = told.or_else(|| {
+            let passage = self.over_text(&ids[first..end], state, work)?;
+            let text = std::str::from_utf8(&work.buffers.text).ok()?;
+            let before = self.kinds.traits(self.kind_before(ids, first));
+            let is_kept = self.normal.keeps_between(before, text, behind);
+            if is_kept && self.passes(passage, ids, first, &mut work.cache) { passage.next() } else { None }
+        });
+        state.map(|state| Place { at: end, state })
+    }
+
+    /// The state behind tokens of which every two are text together that the normalizer leaves alone, as nearly all are.
+    fn over_characters(&self, ids: &[u32], tokens: Range<usize>, mut state: u8, work: &mut Work) -> Option<u8> {
+        let first = tokens.start;
+        let (characters, []) = ids[tokens].as_chunks::<2>() else { return None };
+        for (at, pair) in (first..).step_by(2).zip(characters) {
+            let passage = if let Some(passage) = work.together.recall(state, *pair) {
+                passage
+            } else {
+                let passage = self.over_text(pair, state, work)?;
+                let text = std::str::from_utf8(&work.buffers.text).ok()?;
+                if !self.normal.settles(text) {
+                    return None;
+                }
+                work.together.store(state, *pair, passage);
+                passage
+            };
+            if !self.passes(passage, ids, at, &mut work.cache) {
+                return None;
+            }
+            state = passage.next()?;
+        }
+        Some(state)
+    }
+
+    /// What tokens do to a state that are text only together, and stay beside each other; their text is left behind.
+    fn over_text(&self, tokens: &[u32], mut state: u8, work: &mut Work) -> Option<Passage> {
+        let Work { cache, buffers: Buffers { text, classes, .. }, .. } = work;
         text.clear();
-        for &id in &ids[first..end] {
+        for &id in tokens {
             let bytes = self.texts.bytes(id);
             if !self.pairs.is_self_canonical(id) || self.added.may_begin_in(bytes) {
                 return None;
@@ -107,27 +147,24 @@ impl Fast {
             text.extend_from_slice(bytes);
         }
         let text = std::str::from_utf8(text).ok()?;
-        let traits = |kind| self.kinds.traits(kind);
-        let behind = ids.get(end).map_or(BORDER, |&id| self.kinds.of(id));
-        if !self.normal.keeps_between(traits(self.kind_before(ids, first)), text, traits(behind)) {
-            return None;
-        }
         let mut characters = text.char_indices().peekable();
-        let mut start = 0;
-        for at in first..end {
+        let (mut start, mut of_first) = (0, Passage::Unknown);
+        for at in 0..tokens.len() {
             let is_inside = !text.is_char_boundary(start);
-            start += self.texts.length(&ids[at..=at]);
+            start += self.texts.length(&tokens[at..=at]);
             classes.clear();
             while let Some((_, c)) = characters.next_if(|&(at, _)| at < start) {
                 classes.push(self.splitter.class(c));
             }
             let passage = passage(&self.states, state, is_inside, classes);
-            if !self.passes(passage, ids, at, cache) {
+            if at == 0 {
+                of_first = passage;
+            } else if !self.passes(passage, tokens, at, cache) {
                 return None;
             }
             state = passage.next()?;
         }
-        Some(Place { at: end, state })
+        Some(of_first.followed_to(state))
     }
 
     /// Whether a token stays beside the one before it where it does this to the state.

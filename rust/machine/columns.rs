@@ -24,6 +24,15 @@ impl Passage {
             Self::Unknown => None,
         }
     }
+
+    /// The same edge before several tokens that lead to `state` in the end.
+    pub(crate) fn followed_to(self, state: u8) -> Self {
+        match self {
+            Self::Boundary(_) => Self::Boundary(state),
+            Self::Pair(_) => Self::Pair(state),
+            Self::Unknown => Self::Unknown,
+        }
+    }
 }
 
 /// What a token does to every state.

@@ -52,12 +52,14 @@ impl PairCache {
         Self { owner: None, tags: vec![0; SLOTS].into_boxed_slice() }
     }
 
-    /// Be about these pairs from now on; those of other ones are forgotten.
-    pub fn serve(&mut self, pairs: &Pairs) {
-        if self.owner != Some(pairs.serial) {
+    /// Be about these pairs from now on; those of other ones are forgotten, and then the answer is yes.
+    pub fn serve(&mut self, pairs: &Pairs) -> bool {
+        let is_new = self.owner != Some(pairs.serial);
+        if is_new {
             self.clear();
             self.owner = Some(pairs.serial);
         }
+        is_new
     }
 
     /// Whether a pair fits; `None` if it was not stored, or another one has taken its place.

@@ -37,8 +37,8 @@ impl Glance {
 
     /// Whether a token with this right edge and one with that left edge fit, as far as a glance tells; no says nothing.
     #[inline]
+    #[expect(clippy::needless_bitwise_bool, reason = "a branch would be a guess that is often wrong")]
     pub(super) fn tells(&self, behind: &Self) -> bool {
-        // Without a branch, which would be a guess.
         (self.partners & behind.own == 0) | (self.own & behind.partners == 0)
     }
 }
