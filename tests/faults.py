@@ -320,6 +320,12 @@ FAULTS = (
         "if false {",
     ),
     Fault(
+        "a mark joins nothing behind a character in two pieces",
+        "rust/fast/walk.rs",
+        "if behind.start == Start::Inert {",
+        "if true {",
+    ),
+    Fault(
         "pieces of a character are remembered whatever a normal form does to it",
         "rust/fast/walk.rs",
         "if !self.normal.settles(text) {",
@@ -353,8 +359,8 @@ FAULTS = (
     Fault(
         "a normal form changes nothing in pieces of characters",
         "rust/fast/walk.rs",
-        "if !self.normal.keeps_between(",
-        "if false && !self.normal.keeps_between(",
+        "let is_kept = self.normal.keeps_between(before, text, behind);",
+        "let is_kept = true;",
     ),
     Fault(
         "a character that joins others is settled",
@@ -384,8 +390,8 @@ FAULTS = (
     Fault(
         "a mark joins nothing behind the parts of a character",
         "rust/fast/normal.rs",
-        "behind.start == Start::Inert && text",
-        "text",
+        "behind.start == Start::Inert && self.settles(text)",
+        "self.settles(text)",
     ),
     Fault(
         "the parts of a character join nothing before them",
