@@ -462,6 +462,12 @@ FAULTS = (
         "suspects.push(0);",
     ),
     Fault(
+        "pairs of whole texts are taken in the order in which they were asked",
+        "rust/sentence/scan.rs",
+        "found.suspects.sort_by_key(|suspect| suspect.tokens.start);",
+        "",
+    ),
+    Fault(
         "the ends of short rows are not looked at",
         "rust/fast/short.rs",
         "&& self.kinds.is_open(kind(end - 1), BORDER) == 0",

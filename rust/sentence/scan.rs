@@ -25,6 +25,8 @@ pub(super) struct Scanned {
     pub(super) byte_runs: Vec<Range<usize>>,
     /// Whether there are added tokens.
     pub(super) has_added: bool,
+    /// Edges whose pairs are to be asked, each by the token behind it.
+    unasked: Vec<usize>,
 }
 
 impl Scanned {
@@ -32,6 +34,7 @@ impl Scanned {
         self.suspects.clear();
         self.byte_runs.clear();
         self.has_added = false;
+        self.unasked.clear();
     }
 
     fn push(&mut self, tokens: Range<usize>) {
@@ -73,11 +76,22 @@ impl Sentence {
                 let before = if at == 0 { Kind::START } else { kinds[ids[at - 1] as usize] };
                 if !kind.is_plain_beside(before) {
                     self.look(ids, at, [before, kind], cache, found)?;
-                } else if !self.pairs.stay(ids[at - 1], ids[at], cache) {
-                    found.push_pair(at);
+                    continue;
+                }
+                match cache.recall(ids[at - 1], ids[at]) {
+                    Some(true) => {}
+                    Some(false) => found.push_pair(at),
+                    None => found.unasked.push(at),
                 }
             }
         }
+        let unasked = std::mem::take(&mut found.unasked);
+        let are_in_order = found.suspects.len();
+        self.pairs.misfits(ids, &unasked, cache, |edge| found.push_pair(edge));
+        if found.suspects.len() > are_in_order {
+            found.suspects.sort_by_key(|suspect| suspect.tokens.start);
+        }
+        found.unasked = unasked;
         found.has_added = all_flags.has(Kind::ADDED);
         Ok(())
     }
