@@ -45,7 +45,8 @@ impl Fast {
         }
     }
 
-    /// The same of several rows end to end, but for the edges at their ends: `starts` are those of all but the first, in order.
+    /// The same of several rows end to end, whose ends are no edges: the edge before each of `starts`, which are in order, is
+    /// none, nor is what ends the last row.
     pub(super) fn scan_rows(
         &self,
         ids: &[u32],

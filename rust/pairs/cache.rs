@@ -1,10 +1,10 @@
 //! A memory of pairs, and whether they fit.
 //!
 //! In a study of this design half as many slots lost a tenth where text comes again. Twice as many gain a tenth there on one
-//! thread, and lose more than that with two, which share the third-level cache. Two places per slot gained nothing, nor did
-//! four, eight or sixteen, though eight in one look of 32 bytes hold a third of what was forgotten; a bitmap of
-//! all pairs of the lowest ids in front held less than a quarter of the pairs that are asked; a Bloom filter is not exact: a
-//! false hit is a missed drift.
+//! thread, and lose more than that with two, which share the third-level cache. Two, four, eight or sixteen places per slot
+//! gained nothing, though of eight, compared in one look, a third fewer pairs are asked again; a bitmap of all pairs of the
+//! lowest ids in front held less than a quarter of the pairs that are asked; a Bloom filter is not exact: a false hit is a
+//! missed drift.
 
 use super::Pairs;
 use super::merges::ID_BITS;

@@ -16,6 +16,13 @@ pub(super) struct Suspect {
     pub(super) settled: usize,
 }
 
+impl Suspect {
+    /// The tokens on both sides of an edge.
+    fn pair(edge: usize) -> Self {
+        Self { tokens: edge - 1..edge + 1, settled: edge }
+    }
+}
+
 /// What the scan of a row finds.
 #[derive(Default)]
 pub(super) struct Scanned {
@@ -43,7 +50,7 @@ impl Scanned {
     }
 
     fn push_pair(&mut self, edge: usize) {
-        self.suspects.push(Suspect { tokens: edge - 1..edge + 1, settled: edge });
+        self.suspects.push(Suspect::pair(edge));
     }
 }
 
@@ -85,13 +92,12 @@ impl Sentence {
                 }
             }
         }
-        let unasked = std::mem::take(&mut found.unasked);
-        let are_in_order = found.suspects.len();
-        self.pairs.misfits(ids, &unasked, cache, |edge| found.push_pair(edge));
-        if found.suspects.len() > are_in_order {
-            found.suspects.sort_by_key(|suspect| suspect.tokens.start);
+        let Scanned { suspects, unasked, .. } = found;
+        let are_in_order = suspects.len();
+        self.pairs.misfits(ids, unasked, cache, |edge| suspects.push(Suspect::pair(edge)));
+        if suspects.len() > are_in_order {
+            suspects.sort_by_key(|suspect| suspect.tokens.start);
         }
-        found.unasked = unasked;
         found.has_added = all_flags.has(Kind::ADDED);
         Ok(())
     }
