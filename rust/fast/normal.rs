@@ -227,6 +227,15 @@ mod tests {
         }
     }
 
+    /// A token's front is told by its characters, not by the parts of them: that takes tables of which this holds.
+    #[test]
+    fn what_begins_with_a_part_that_joins_joins_by_itself() {
+        for c in characters().filter(|&c| NORMAL.keeps(&String::from(c))) {
+            let first = std::iter::once(c).nfd().map(|(part, _)| part).next().unwrap();
+            assert!(COMPOSITION.joins(c) || !COMPOSITION.joins(first), "{c:?}");
+        }
+    }
+
     #[test]
     fn marks_that_join_nothing_pass_in_the_order_of_their_classes() {
         let passes = |text: &str| COMPOSITION.passes(text);
