@@ -171,11 +171,13 @@ impl<'a> Batch<'a> {
                     let offsets = &self.offsets[rows.start..=rows.end];
                     tokenizer.surely_clean(engine, &ids, offsets, &mut clean);
                 }
+                let mut told = 0;
                 for index in rows.clone() {
                     if clean.get(index - rows.start) == Some(&true) {
-                        columns.push_clean();
+                        told += 1;
                         continue;
                     }
+                    columns.push_clean(std::mem::take(&mut told));
                     let own = self.offsets[index] - read.start..self.offsets[index + 1] - read.start;
                     let row = Row {
                         ids: &ids[own.clone()],
@@ -187,6 +189,7 @@ impl<'a> Batch<'a> {
                     let judged = tokenizer.audit_into(&mut audit, &row, options, engine);
                     columns.push(judged.map(|()| &audit), options);
                 }
+                columns.push_clean(told);
             }
             columns
         }))

@@ -194,21 +194,22 @@ impl AuditColumns {
         }
     }
 
-    /// Lay out the next row, one that is clean, as the fast engine says.
-    #[inline]
-    pub(crate) fn push_clean(&mut self) {
-        self.engine.push(Answered::Fast.index());
-        self.drifted.push(false);
-        self.artefact.push(false);
-        self.located.push(true);
-        self.invalid_utf8.push(false);
-        self.first_diff.push(entry(None));
+    /// Lay out the next rows, so many that are clean, as the fast engine says.
+    pub(crate) fn push_clean(&mut self, rows: usize) {
+        let all = self.drifted.len() + rows;
+        self.engine.resize(all, Answered::Fast.index());
+        self.drifted.resize(all, false);
+        self.artefact.resize(all, false);
+        self.located.resize(all, true);
+        self.invalid_utf8.resize(all, false);
+        self.first_diff.resize(all, entry(None));
         for column in [&mut self.encoded_bytes, &mut self.n_owner_crossing, &mut self.n_shared_chars] {
-            column.push(0);
+            column.resize(all, 0);
         }
         let (reencoded, unknown) = (&mut self.reencoded.offsets, &mut self.unknown.offsets);
         for offsets in [reencoded, unknown, &mut self.spans.offsets, &mut self.straddling.offsets] {
-            offsets.push(offsets.last().copied().unwrap_or_default());
+            let end = offsets.last().copied().unwrap_or_default();
+            offsets.resize(all + 1, end);
         }
     }
 
