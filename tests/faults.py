@@ -328,8 +328,8 @@ FAULTS = (
     Fault(
         "pieces of a character are remembered whatever a normal form does to it",
         "rust/fast/walk.rs",
-        "if !self.normal.settles(text) {",
-        "if false {",
+        "|text| self.normal.settles(text)",
+        "|_| true",
     ),
     # Normal forms
     Fault(
@@ -359,8 +359,8 @@ FAULTS = (
     Fault(
         "a normal form changes nothing in pieces of characters",
         "rust/fast/walk.rs",
-        "let is_kept = self.normal.keeps_between(before, text, behind);",
-        "let is_kept = true;",
+        "|text: &str| self.normal.keeps_between(before, text, behind);",
+        "|_: &str| true;",
     ),
     Fault(
         "a character that joins others is settled",

@@ -10,9 +10,8 @@ use crate::tokenizer::Tokenizer;
 impl Tokenizer {
     /// Of rows end to end in `ids`, tell which surely come back, and are text token by token; of the others nothing is said.
     /// Row `i` begins at `offsets[i]`, counted from the first of these. Nothing is told where `engine` allows no fast engine, or
-    /// there is none that can.
+    /// there is none that can: `clean` stays empty.
     pub(crate) fn surely_clean(&self, engine: Engine, ids: &[u32], offsets: &[usize], clean: &mut Vec<bool>) {
-        clean.clear();
         if let Some(Proven::ByteLevel(fast)) = self.fast().filter(|_| engine != Engine::Reference)
             && caught(|| fast.with_scratch(|scratch| fast.surely_clean(ids, offsets, scratch, clean))).is_err()
         {

@@ -102,11 +102,10 @@ impl Fast {
         let behind = self.kinds.traits(ids.get(end).map_or(BORDER, |&id| self.kinds.of(id)));
         let told = if behind.start == Start::Inert { self.over_characters(ids, first..end, state, work) } else { None };
         let state = told.or_else(|| {
-            let passage = self.over_text(&ids[first..end], state, work)?;
-            let text = std::str::from_utf8(&work.buffers.text).ok()?;
             let before = self.kinds.traits(self.kind_before(ids, first));
-            let is_kept = self.normal.keeps_between(before, text, behind);
-            if is_kept && self.passes(passage, ids, first, &mut work.cache) { passage.next() } else { None }
+            let is_kept = |text: &str| self.normal.keeps_between(before, text, behind);
+            let passage = self.over_text(&ids[first..end], state, is_kept, work)?;
+            if self.passes(passage, ids, first, &mut work.cache) { passage.next() } else { None }
         });
         state.map(|state| Place { at: end, state })
     }
@@ -119,11 +118,7 @@ impl Fast {
             let passage = if let Some(passage) = work.together.recall(state, *pair) {
                 passage
             } else {
-                let passage = self.over_text(pair, state, work)?;
-                let text = std::str::from_utf8(&work.buffers.text).ok()?;
-                if !self.normal.settles(text) {
-                    return None;
-                }
+                let passage = self.over_text(pair, state, |text| self.normal.settles(text), work)?;
                 work.together.store(state, *pair, passage);
                 passage
             };
@@ -135,8 +130,14 @@ impl Fast {
         Some(state)
     }
 
-    /// What tokens do to a state that are text only together, and stay beside each other; their text is left behind.
-    fn over_text(&self, tokens: &[u32], mut state: u8, work: &mut Work) -> Option<Passage> {
+    /// What tokens do to a state that are text only together, one that `is_kept` by the normalizer, and stay beside each other.
+    fn over_text(
+        &self,
+        tokens: &[u32],
+        mut state: u8,
+        is_kept: impl Fn(&str) -> bool,
+        work: &mut Work,
+    ) -> Option<Passage> {
         let Work { cache, buffers: Buffers { text, classes, .. }, .. } = work;
         text.clear();
         for &id in tokens {
@@ -146,7 +147,7 @@ impl Fast {
             }
             text.extend_from_slice(bytes);
         }
-        let text = std::str::from_utf8(text).ok()?;
+        let text = std::str::from_utf8(text).ok().filter(|text| is_kept(text))?;
         let mut characters = text.char_indices().peekable();
         let (mut start, mut of_first) = (0, Passage::Unknown);
         for at in 0..tokens.len() {
