@@ -26,6 +26,7 @@ mod kept;
 pub mod machine;
 pub mod pairs;
 mod pool;
+mod prefetch;
 pub mod provenance;
 pub mod provenance_columns;
 pub mod realised;

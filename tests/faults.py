@@ -192,15 +192,33 @@ FAULTS = (
     ),
     Fault(
         "of pairs that are asked together those that do not fit are remembered as those that do",
-        "rust/pairs/mod.rs",
-        "cache.store(left, right, fit);\n                if",
-        "cache.store(left, right, true);\n                if",
+        "rust/pairs/many.rs",
+        "ids[edge], fit);",
+        "ids[edge], true);",
     ),
     Fault(
         "what a glance tells of any pair is told of the first that is asked with it",
-        "rust/pairs/mod.rs",
+        "rust/pairs/many.rs",
         "self.spines.tell(ids[edge - 1], ids[edge])) << place",
         "self.spines.tell(ids[edge - 1], ids[edge]))",
+    ),
+    Fault(
+        "only the first of the pairs that wait are asked",
+        "rust/pairs/many.rs",
+        "edges.chunks(TOGETHER)",
+        "edges.chunks(TOGETHER).take(1)",
+    ),
+    Fault(
+        "of pairs that are asked together the first merge is that of the first",
+        "rust/pairs/many.rs",
+        "u64::from(meeting.merges(&self.merges)) << place",
+        "u64::from(meeting.merges(&self.merges)) << (place & 0)",
+    ),
+    Fault(
+        "symbols that may merge are taken to merge",
+        "rust/pairs/many.rs",
+        "u64::from(meeting.merges(&self.merges))",
+        "u64::from(meeting.may_merge(&self.merges))",
     ),
     Fault(
         "edges are taken in the order in which they were asked",

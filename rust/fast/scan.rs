@@ -22,7 +22,7 @@ use std::iter::Peekable;
 
 use crate::fast::Fast;
 use crate::machine::{BORDER, Edge};
-use crate::pairs::PairCache;
+use crate::pairs::{PairCache, Waiting};
 
 /// Tokens whose edges are told in one word of bits.
 const BLOCK: usize = 64;
@@ -33,7 +33,7 @@ pub(crate) struct Scanned {
     /// Those that need a closer look.
     pub(crate) suspects: Vec<usize>,
     /// Those whose pairs are to be asked.
-    unasked: Vec<usize>,
+    waiting: Waiting,
 }
 
 impl Fast {
@@ -55,22 +55,29 @@ impl Fast {
         found: &mut Scanned,
     ) {
         found.suspects.clear();
-        found.unasked.clear();
+        found.waiting.clear();
         let mut before = BORDER;
         let mut starts = starts.peekable();
         let (blocks, rest) = ids.as_chunks::<BLOCK>();
         for (block, block_ids) in blocks.iter().enumerate() {
             let open = self.open_edges(&mut before, block_ids);
             self.sift(ids, block * BLOCK, open, &mut starts, cache, found);
+            if found.waiting.are_many() {
+                self.ask(ids, cache, found);
+            }
         }
         let open = self.open_edges(&mut before, rest);
         self.sift(ids, ids.len() - rest.len(), open, &mut starts, cache, found);
-        let Scanned { suspects, unasked } = found;
-        let are_in_order = suspects.len();
-        self.pairs.misfits(ids, unasked, cache, |edge| suspects.push(edge));
-        if suspects.len() > are_in_order {
-            suspects.sort_unstable();
+        self.ask(ids, cache, found);
+        if !found.suspects.is_sorted() {
+            found.suspects.sort_unstable();
         }
+    }
+
+    /// Ask the pairs of the edges that wait: those that do not fit are suspects, wherever the others stand.
+    fn ask(&self, ids: &[u32], cache: &mut PairCache, found: &mut Scanned) {
+        let Scanned { suspects, waiting } = found;
+        self.pairs.misfits(ids, waiting, cache, |edge| suspects.push(edge));
     }
 
     /// A bit for each edge before these tokens, [`BLOCK`] at most, that is no sure boundary.
@@ -115,7 +122,7 @@ impl Fast {
                 Edge::Pair => match cache.recall(left, right) {
                     Some(true) => {}
                     Some(false) => found.suspects.push(edge),
-                    None => found.unasked.push(edge),
+                    None => self.pairs.wait(ids, edge, &mut found.waiting),
                 },
                 Edge::Unknown => found.suspects.push(edge),
             }

@@ -1,5 +1,7 @@
 //! A small table in front of the merges: most pairs that are asked for do not merge in time, and it says so in one look.
 
+use crate::prefetch::prefetch;
+
 /// Per slot of the hash the least rank and a tag of what fell into it.
 pub(super) struct Filter {
     /// `bucket << TAG_BITS | tag`
@@ -43,6 +45,12 @@ impl Filter {
         let slot = self.slots[self.slot(hash)];
         let found = slot & TAG_MASK;
         u32::from(slot >> TAG_BITS) <= limit >> self.shift && (found == tag(hash) || found == ANY)
+    }
+
+    /// Have the slot of this hash ready.
+    #[inline]
+    pub(super) fn prefetch(&self, hash: u64) {
+        prefetch(&self.slots[self.slot(hash)]);
     }
 
     #[inline]

@@ -1,6 +1,7 @@
 //! What two neighbouring symbols merge into, and how early: a hash table that is asked a few times per pair of tokens.
 
 use super::filter::Filter;
+use crate::prefetch::prefetch;
 
 /// One line of the list of merges; its rank is its place in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +98,23 @@ impl Merges {
         let hash = hash(key);
         self.filter.may_hold(hash, limit)
             && self.times.get(self.find(key, hash) as usize).is_some_and(|time| *time <= limit)
+    }
+
+    /// Have ready what [`merges_until`](Self::merges_until) reads first of a pair.
+    #[inline]
+    pub(super) fn prefetch(&self, left: u32, right: u32) {
+        self.filter.prefetch(hash(key(left, right)));
+    }
+
+    /// Whether a pair may merge at the time `limit` or earlier; if so, have ready what tells for sure.
+    #[inline]
+    pub(super) fn may_merge_until(&self, left: u32, right: u32, limit: u32) -> bool {
+        let hash = hash(key(left, right));
+        let may_hold = self.filter.may_hold(hash, limit);
+        if may_hold {
+            prefetch(&self.slots[self.first_slot(hash)]);
+        }
+        may_hold
     }
 
     #[inline]

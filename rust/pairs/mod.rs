@@ -22,6 +22,7 @@ mod edge;
 mod filter;
 mod general;
 mod glance;
+mod many;
 mod merges;
 #[cfg(test)]
 mod real_tests;
@@ -32,6 +33,7 @@ mod tests;
 
 pub use atoms::Atoms;
 pub use cache::PairCache;
+pub use many::Waiting;
 pub(crate) use merges::ID_LIMIT;
 pub use merges::Merge;
 
@@ -39,9 +41,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use merges::{Merges, RANK_BITS};
 use spine::{Answer, Spines};
-
-/// Pairs that are asked at once, a bit for each.
-const TOGETHER: usize = 64;
 
 static SERIAL: AtomicU64 = AtomicU64::new(0);
 
@@ -95,26 +94,6 @@ impl Pairs {
     #[inline]
     pub fn stay(&self, left: u32, right: u32, cache: &mut PairCache) -> bool {
         cache.recall(left, right).unwrap_or_else(|| self.learn(left, right, cache))
-    }
-
-    /// Of the edges before these tokens, whose pairs the memory does not hold, hand over those whose pairs do not fit; all are
-    /// remembered.
-    pub fn misfits(&self, ids: &[u32], edges: &[usize], cache: &mut PairCache, mut found: impl FnMut(usize)) {
-        for edges in edges.chunks(TOGETHER) {
-            // Nothing here waits for anything else, so that the lines of many edges are on their way from memory at once.
-            let mut told = 0u64;
-            for (place, &edge) in edges.iter().enumerate() {
-                told |= u64::from(self.spines.tell(ids[edge - 1], ids[edge])) << place;
-            }
-            for (place, &edge) in edges.iter().enumerate() {
-                let (left, right) = (ids[edge - 1], ids[edge]);
-                let fit = told >> place & 1 == 1 || self.fit(left, right);
-                cache.store(left, right, fit);
-                if !fit {
-                    found(edge);
-                }
-            }
-        }
     }
 
     #[cold]

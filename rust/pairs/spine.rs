@@ -48,13 +48,20 @@
 //! skipped whose symbol the other edge's glance does not take, which reads the filter less; the lines in huge pages (with all
 //! of a process in these, `GLIBC_TUNABLES=glibc.malloc.hugetlb=1`, a pass takes a twentieth less).
 //!
-//! The pairs of a row that are not remembered are asked together, so that memory brings the lines of several at once: a
-//! twentieth of a first pass over source code, up to a seventh over many scripts. What is left is what memory can do: with that,
-//! two entries per edge in 16 bytes and no glance take half as long again, since the filter is read more; 62 bits for a glance in
-//! a table of its own a tenth to a quarter longer; the filter read for all pairs at once as well, as long.
+//! The pairs of a row that are not remembered are asked together (`many`), so that memory brings the lines of several at once: a
+//! twentieth of a first pass over source code, up to a seventh over many scripts. Two entries per edge in 16 bytes and no glance
+//! take half as long again with that, since the filter is read more; 62 bits for a glance in a table of its own a tenth to a
+//! quarter longer.
+//!
+//! And the lines are fetched ahead ([`prefetch`](crate::prefetch)): with those of edges that wait a first pass takes an eighth
+//! less, with the slots of the filter another twentieth, with those of the merges one thirtieth over many scripts. Asking when 64
+//! wait, not at the end of a row, is a fifth of rows of a million tokens. With that, these gained nothing: the memory of pairs
+//! fetched ahead, a block of tokens early; four times its size (it does where text comes again, and loses as much where it is
+//! new); no branch on what it holds, in two shapes; no branch on which symbols meet.
 
-use super::edge::{Edges, Life, Side, earliest, last, symbol};
+use super::edge::{Edges, Life, Line, Side, earliest, last, symbol};
 use super::merges::Merges;
+use crate::prefetch::prefetch;
 
 /// What the spines say about a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +72,34 @@ pub(super) enum Answer {
     NoFit,
     /// Ask the general check.
     Unknown,
+}
+
+/// Two symbols that are at an edge between two tokens at the same time, and until when a merge can take them.
+#[derive(Clone, Copy)]
+pub(super) struct Meeting {
+    left: u32,
+    right: u32,
+    until: u32,
+}
+
+impl Meeting {
+    /// Have ready what tells whether a merge may take them.
+    #[inline]
+    pub(super) fn prefetch(&self, merges: &Merges) {
+        merges.prefetch(self.left, self.right);
+    }
+
+    /// Whether a merge may take them; if so, have ready what tells whether one does.
+    #[inline]
+    pub(super) fn may_merge(&self, merges: &Merges) -> bool {
+        merges.may_merge_until(self.left, self.right, self.until)
+    }
+
+    /// Whether a merge takes them.
+    #[inline]
+    pub(super) fn merges(&self, merges: &Merges) -> bool {
+        merges.merges_until(self.left, self.right, self.until)
+    }
 }
 
 /// The edges of all tokens.
@@ -82,6 +117,12 @@ impl Spines {
         Self { left, right, births: vec![0; ids] }
     }
 
+    /// Have ready what tells of a pair.
+    #[inline]
+    pub(super) fn prefetch(&self, left: u32, right: u32) {
+        self.right.line(left).into_iter().chain(self.left.line(right)).for_each(prefetch);
+    }
+
     /// Whether a glance tells that a pair fits; no says nothing.
     #[inline]
     pub(super) fn tell(&self, left: u32, right: u32) -> bool {
@@ -97,10 +138,22 @@ impl Spines {
         if left_line.glance.tells(&right_line.glance) {
             return Answer::Fit;
         }
-        match (left_line.entries(), right_line.entries()) {
-            (Some(left), Some(right)) => meet(merges, left, right),
-            _ => self.ask_others(merges, left, right),
+        match meetings(left_line, right_line) {
+            Some(mut meetings) => {
+                if meetings.any(|meeting| meeting.merges(merges)) {
+                    Answer::NoFit
+                } else {
+                    Answer::Fit
+                }
+            }
+            None => self.ask_others(merges, left, right),
         }
+    }
+
+    /// The symbols of which one merge would be enough for a pair not to fit; `None` where entries do not tell.
+    #[inline]
+    pub(super) fn meetings(&self, left: u32, right: u32) -> Option<impl Iterator<Item = Meeting>> {
+        meetings(self.right.line(left)?, self.left.line(right)?)
     }
 
     /// Let both whole tokens take part, although they have no merge.
@@ -121,21 +174,19 @@ impl Spines {
     }
 }
 
-/// Whether a merge crosses between the right edge of one token and the left edge of the next.
+/// The symbols that meet at the right edge of one token and the left edge of the next.
 #[inline]
-fn meet(merges: &Merges, left: &[u64], right: &[u64]) -> Answer {
-    for &x in left.iter().take_while(|entry| **entry != 0) {
-        for &y in right.iter().take_while(|entry| **entry != 0) {
-            let until = last(x.min(y));
-            if earliest(x).max(earliest(y)) <= until && merges.merges_until(symbol(x), symbol(y), until) {
-                return Answer::NoFit;
-            }
-        }
-    }
-    Answer::Fit
+fn meetings<'a>(left: &'a Line, right: &'a Line) -> Option<impl Iterator<Item = Meeting> + 'a> {
+    let (left, right) = (left.entries()?, right.entries()?);
+    let of = |edge: &'a [u64]| edge.iter().copied().take_while(|entry| *entry != 0);
+    let meeting = |x: u64, y: u64| {
+        let until = last(x.min(y));
+        (earliest(x).max(earliest(y)) <= until).then(|| Meeting { left: symbol(x), right: symbol(y), until })
+    };
+    Some(of(left).flat_map(move |x| of(right).filter_map(move |y| meeting(x, y))))
 }
 
-/// The same for edges of which one is a list.
+/// Whether a merge crosses between edges of which one is a list.
 fn live_together(
     merges: &Merges,
     left: impl Iterator<Item = Life>,

@@ -8,7 +8,7 @@ use tokenizers::Model;
 use tokenizers::models::bpe::{BPE, Vocab};
 
 use super::spine::Answer;
-use super::{Atoms, Merge, Pairs, general, run};
+use super::{Atoms, Merge, PairCache, Pairs, Waiting, general, run};
 
 /// A small vocabulary of strings over an alphabet of atoms.
 #[derive(Debug, Clone)]
@@ -202,6 +202,33 @@ proptest! {
             let answer = pairs.spines.ask(&pairs.merges, left, right);
             prop_assert_eq!(answer, expected, "{} {}", left, right);
         }
+    }
+
+    #[test]
+    fn edges_that_wait_are_told_as_one_by_one(model in models(), draws in prop::collection::vec(any::<Index>(), 2..300)) {
+        let pairs = model.pairs();
+        let ids: Vec<u32> = draws.iter().map(|draw| u32::try_from(draw.index(model.tokens.len())).unwrap()).collect();
+        let (mut cache, mut waiting) = (PairCache::new(), Waiting::default());
+        cache.serve(&pairs);
+        let mut found = Vec::new();
+        for edge in 1..ids.len() {
+            pairs.wait(&ids, edge, &mut waiting);
+            if edge % 150 == 0 {
+                prop_assert!(waiting.are_many());
+                pairs.misfits(&ids, &mut waiting, &mut cache, |edge| found.push(edge));
+                prop_assert!(!waiting.are_many());
+            }
+        }
+        pairs.misfits(&ids, &mut waiting, &mut cache, |edge| found.push(edge));
+        let expected: Vec<usize> = (1..ids.len()).filter(|&edge| !pairs.fit(ids[edge - 1], ids[edge])).collect();
+        prop_assert_eq!(found, expected);
+        for pair in ids.windows(2) {
+            // Of pairs with one slot the last is remembered.
+            let known = cache.recall(pair[0], pair[1]);
+            prop_assert!(known.is_none_or(|fits| fits == pairs.fit(pair[0], pair[1])));
+        }
+        let [.., left, right] = ids[..] else { unreachable!("there are two") };
+        prop_assert_eq!(cache.recall(left, right), Some(pairs.fit(left, right)));
     }
 
     #[test]

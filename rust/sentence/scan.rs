@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::Sentence;
 use super::kinds::Kind;
 use super::trie::has;
-use crate::pairs::PairCache;
+use crate::pairs::{PairCache, Waiting};
 use crate::sources::SPACE_MARKER;
 
 /// Tokens that may not come back.
@@ -32,8 +32,8 @@ pub(super) struct Scanned {
     pub(super) byte_runs: Vec<Range<usize>>,
     /// Whether there are added tokens.
     pub(super) has_added: bool,
-    /// Edges whose pairs are to be asked, each by the token behind it.
-    unasked: Vec<usize>,
+    /// Edges whose pairs are to be asked.
+    waiting: Waiting,
 }
 
 impl Scanned {
@@ -41,7 +41,7 @@ impl Scanned {
         self.suspects.clear();
         self.byte_runs.clear();
         self.has_added = false;
-        self.unasked.clear();
+        self.waiting.clear();
     }
 
     fn push(&mut self, tokens: Range<usize>) {
@@ -88,18 +88,25 @@ impl Sentence {
                 match cache.recall(ids[at - 1], ids[at]) {
                     Some(true) => {}
                     Some(false) => found.push_pair(at),
-                    None => found.unasked.push(at),
+                    None => self.pairs.wait(ids, at, &mut found.waiting),
                 }
             }
+            if found.waiting.are_many() {
+                self.ask(ids, cache, found);
+            }
         }
-        let Scanned { suspects, unasked, .. } = found;
-        let are_in_order = suspects.len();
-        self.pairs.misfits(ids, unasked, cache, |edge| suspects.push(Suspect::pair(edge)));
-        if suspects.len() > are_in_order {
-            suspects.sort_by_key(|suspect| suspect.tokens.start);
+        self.ask(ids, cache, found);
+        if !found.suspects.is_sorted_by_key(|suspect| suspect.tokens.start) {
+            found.suspects.sort_by_key(|suspect| suspect.tokens.start);
         }
         found.has_added = all_flags.has(Kind::ADDED);
         Ok(())
+    }
+
+    /// Ask the pairs of the edges that wait: those that do not fit are suspects, wherever the others stand.
+    fn ask(&self, ids: &[u32], cache: &mut PairCache, found: &mut Scanned) {
+        let Scanned { suspects, waiting, .. } = found;
+        self.pairs.misfits(ids, waiting, cache, |edge| suspects.push(Suspect::pair(edge)));
     }
 
     /// Look at a token and its edge with the one before, where the pair is not all there is to say.
