@@ -215,12 +215,6 @@ FAULTS = (
         "u64::from(meeting.merges(&self.merges)) << (place & 0)",
     ),
     Fault(
-        "symbols that may merge are taken to merge",
-        "rust/pairs/many.rs",
-        "u64::from(meeting.merges(&self.merges))",
-        "u64::from(meeting.may_merge(&self.merges))",
-    ),
-    Fault(
         "edges are taken in the order in which they were asked",
         "rust/fast/scan.rs",
         "suspects.sort_unstable();",
