@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from beside.timing import Clock, Job, Timed
+from beside.timing import SLICE, Clock, Job, Timed
 
 BENCHES = Path(__file__).parents[1]
 
@@ -92,8 +92,16 @@ def _complaint(error: subprocess.CalledProcessError) -> str:
     return (named or lines)[-1][:160]
 
 
-def timed(plan: Plan, *, tokenizer: Path, rows: Path, threads: int) -> list[Result]:
-    """Time engines on rows, in turns, so that a noisy minute of the machine hits all of them."""
+def timed(plan: Plan, *, tokenizer: Path, rows: Path, threads: int, slice_of: int = SLICE) -> list[Result]:
+    """Time engines on rows, in turns, so that a noisy minute of the machine hits all of them.
+
+    Args:
+        plan: Which engines, and how often.
+        tokenizer: Its file.
+        rows: A file of rows.
+        threads: For each of the engines.
+        slice_of: Tokens of one call.
+    """
     results = [Result(engine) for engine in plan.engines]
     for _ in range(plan.repeats):
         for result in results:
@@ -104,6 +112,7 @@ def timed(plan: Plan, *, tokenizer: Path, rows: Path, threads: int) -> list[Resu
                 tokenizer=str(tokenizer),
                 rows=str(rows),
                 threads=threads,
+                slice=slice_of,
                 seconds=plan.seconds,
                 clock=plan.clock,
             )
