@@ -111,7 +111,7 @@ impl Drift<'_> {
         for run in spans.chunk_by(touch) {
             // A stripped or added space stands in a span of its own: where a span beside it has the space on the other
             // side, it only moved.
-            let space_moved = LazyCell::new(|| self.sampled_bytes(run).eq(self.reencoded_bytes(run)));
+            let space_moved = LazyCell::new(|| is_same_text(self.sampled_surfaces(run), self.reencoded_surfaces(run)));
             causes.extend(run.iter().map(|span| self.cause(span, || *space_moved)));
         }
         causes
@@ -172,24 +172,25 @@ impl Drift<'_> {
     }
 
     /// What the sampled ids of neighbouring spans stand for by themselves.
-    fn sampled_bytes(&self, run: &[Span]) -> impl Iterator<Item = u8> {
-        run.iter().flat_map(|span| self.bytes_of(&self.ids[span.sampled.clone()]))
+    fn sampled_surfaces(&self, run: &[Span]) -> impl Iterator<Item = &[u8]> {
+        run.iter().flat_map(|span| self.surfaces(&self.ids[span.sampled.clone()]))
     }
 
     /// What the re-encoded ids of neighbouring spans stand for by themselves.
-    fn reencoded_bytes(&self, run: &[Span]) -> impl Iterator<Item = u8> {
-        run.iter().flat_map(|span| self.bytes_of(&self.encoded.ids[span.reencoded.clone()]))
+    fn reencoded_surfaces(&self, run: &[Span]) -> impl Iterator<Item = &[u8]> {
+        run.iter().flat_map(|span| self.surfaces(&self.encoded.ids[span.reencoded.clone()]))
     }
 
-    fn bytes_of(&self, ids: &[u32]) -> impl Iterator<Item = u8> {
-        ids.iter().flat_map(|&id| self.tokenizer.surface(id).unwrap_or_default()).copied()
+    fn surfaces(&self, ids: &[u32]) -> impl Iterator<Item = &[u8]> {
+        ids.iter().map(|&id| self.tokenizer.surface(id).unwrap_or_default())
     }
 
     fn differs_in_prefix(&self, span: &Span) -> bool {
         let run = std::slice::from_ref(span);
-        let is_space = |byte: &u8| *byte == b' ';
-        !self.sampled_bytes(run).eq(self.reencoded_bytes(run))
-            && self.sampled_bytes(run).skip_while(is_space).eq(self.reencoded_bytes(run).skip_while(is_space))
+        let (sampled, reencoded) = (|| self.sampled_surfaces(run), || self.reencoded_surfaces(run));
+        let is_space = |byte: &&u8| **byte == b' ';
+        !is_same_text(sampled(), reencoded())
+            && sampled().flatten().skip_while(is_space).eq(reencoded().flatten().skip_while(is_space))
     }
 
     fn crosses_pre_tokens(&self, span: &Span) -> bool {
@@ -221,9 +222,56 @@ impl Drift<'_> {
     }
 }
 
+/// Whether two texts in pieces are the same: by pieces, for byte by byte takes a good part of explaining a row.
+fn is_same_text<'t>(mut left: impl Iterator<Item = &'t [u8]>, mut right: impl Iterator<Item = &'t [u8]>) -> bool {
+    let (mut of_left, mut of_right): (&[u8], &[u8]) = (&[], &[]);
+    loop {
+        while of_left.is_empty() {
+            let Some(next) = left.next() else { return of_right.is_empty() && right.all(<[u8]>::is_empty) };
+            of_left = next;
+        }
+        while of_right.is_empty() {
+            let Some(next) = right.next() else { return false };
+            of_right = next;
+        }
+        let both = of_left.len().min(of_right.len());
+        if of_left[..both] != of_right[..both] {
+            return false;
+        }
+        (of_left, of_right) = (&of_left[both..], &of_right[both..]);
+    }
+}
+
 /// Those of `sorted` disjoint ranges that share a byte with `bytes`: by search, since a row may have many of both.
 fn overlapping<'r>(sorted: &'r [ByteRange], bytes: &ByteRange) -> &'r [ByteRange] {
     let first = sorted.partition_point(|range| range.end <= bytes.start);
     let count = sorted[first..].partition_point(|range| range.start < bytes.end);
     &sorted[first..first + count]
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::is_same_text;
+
+    proptest! {
+        #[test]
+        fn texts_in_pieces_are_the_same_iff_their_bytes_are(
+            left in prop::collection::vec("[ab]{0,3}", 0..5),
+            right in prop::collection::vec("[ab]{0,3}", 0..5),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let pieces = |text: &'_ [String]| text.iter().map(|piece| piece.clone().into_bytes()).collect::<Vec<_>>();
+            let (left, right) = (pieces(&left), pieces(&right));
+            let same = |left: &[Vec<u8>], right: &[Vec<u8>]| {
+                is_same_text(left.iter().map(Vec::as_slice), right.iter().map(Vec::as_slice))
+            };
+            prop_assert_eq!(same(&left, &right), left.concat() == right.concat());
+            let whole = left.concat();
+            let (first, second) = whole.split_at(cut.index(whole.len() + 1));
+            prop_assert!(same(&left, &[first.to_vec(), second.to_vec()]));
+            prop_assert!(same(&[first.to_vec(), second.to_vec()], &left));
+        }
+    }
 }
