@@ -76,7 +76,7 @@ impl Ids<'_> {
 pub struct Batch<'a> {
     ids: Ids<'a>,
     offsets: Vec<usize>,
-    /// 0 or 1 per id; whatever is more counts as 1.
+    /// 0 or 1 per id.
     mask: Option<&'a [u8]>,
     /// Owner per id; by default the mask.
     owners: Option<&'a [u8]>,
@@ -109,12 +109,17 @@ impl<'a> Batch<'a> {
         self.offsets.len() - 1
     }
 
-    /// Give every id its mask value: 0, or anything else for 1.
+    /// Give every id its mask value.
     ///
     /// # Errors
-    /// [`Error::Ragged`] for another length.
+    /// [`Error::Ragged`] for another length or a value that is neither 0 nor 1.
     pub fn with_mask(mut self, mask: Option<&'a [u8]>) -> Result<Self> {
         check_length("mask", mask, self.ids.len())?;
+        // All at once first: the search for a place stops at each entry.
+        let is_wrong = mask.is_some_and(|mask| mask.iter().fold(0, |bits, value| bits | value) > 1);
+        if let Some(at) = mask.filter(|_| is_wrong).and_then(|mask| mask.iter().position(|&value| value > 1)) {
+            return Err(Error::Ragged(format!("mask must be 0 or 1 everywhere, position {at} is not")));
+        }
         self.mask = mask;
         Ok(self)
     }

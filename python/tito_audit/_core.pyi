@@ -216,9 +216,9 @@ class Tokenizer:
     ) -> AuditColumns:
         """Judge every row; the GIL is released.
 
-        ``mask`` is 0 per id, or anything else for 1. ``owners`` default to the mask. ``joins[i]`` is the number of
-        prompt ids of row ``i`` (-1: no join); ``row_start[i]`` says that the row lacks its context. The last two set
-        the span flags ``at_segment_join`` and ``at_row_start``. A set pipeline option fills the ``pipeline_*`` columns.
+        ``mask`` is 0 or 1 per id. ``owners`` default to the mask. ``joins[i]`` is the number of prompt ids of row ``i``
+        (-1: no join); ``row_start[i]`` says that the row lacks its context. The last two set the span flags
+        ``at_segment_join`` and ``at_row_start``. A set pipeline option fills the ``pipeline_*`` columns.
 
         Raises `ValueError` where ``offsets`` do not tile ``ids`` or an array has another length, and
         `tito_audit.errors.TokenizerError` where ``engine`` is ``"fast"`` and none is proven.
@@ -249,7 +249,7 @@ class Tokenizer:
         """Compare every row of sampled ids with what was trained in its place; the GIL is released.
 
         Ids are compared as integers: two of them outside the vocabulary are the same only if they are equal. ``mask``
-        is 0 per id, or anything else for 1, ``train_mask`` likewise per trained id.
+        is 0 or 1 per id, ``train_mask`` per trained id.
 
         Raises `ValueError` where offsets do not tile their ids, an array has another length, or the numbers of rows
         differ.
