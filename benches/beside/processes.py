@@ -33,6 +33,7 @@ class Plan:
         seconds: A pass ends with the slice in which they are over.
         patience: Seconds after which a process is given up.
         clock: Time that passes, or time of the processor.
+        slice: Tokens of one call.
     """
 
     engines: tuple[str, ...]
@@ -40,6 +41,7 @@ class Plan:
     seconds: float
     patience: float
     clock: Clock
+    slice: int = SLICE
 
 
 @dataclass(slots=True)
@@ -92,16 +94,8 @@ def _complaint(error: subprocess.CalledProcessError) -> str:
     return (named or lines)[-1][:160]
 
 
-def timed(plan: Plan, *, tokenizer: Path, rows: Path, threads: int, slice_of: int = SLICE) -> list[Result]:
-    """Time engines on rows, in turns, so that a noisy minute of the machine hits all of them.
-
-    Args:
-        plan: Which engines, and how often.
-        tokenizer: Its file.
-        rows: A file of rows.
-        threads: For each of the engines.
-        slice_of: Tokens of one call.
-    """
+def timed(plan: Plan, *, tokenizer: Path, rows: Path, threads: int) -> list[Result]:
+    """Time engines on rows, in turns, so that a noisy minute of the machine hits all of them."""
     results = [Result(engine) for engine in plan.engines]
     for _ in range(plan.repeats):
         for result in results:
@@ -112,7 +106,7 @@ def timed(plan: Plan, *, tokenizer: Path, rows: Path, threads: int, slice_of: in
                 tokenizer=str(tokenizer),
                 rows=str(rows),
                 threads=threads,
-                slice=slice_of,
+                slice=plan.slice,
                 seconds=plan.seconds,
                 clock=plan.clock,
             )

@@ -56,8 +56,8 @@ impl Pairs {
                 let edge = edges[place as usize];
                 let (left, right) = (ids[edge - 1], ids[edge]);
                 match self.spines.meetings(left, right) {
-                    Some(found) => {
-                        for meeting in found {
+                    Some(across) => {
+                        for meeting in across {
                             meeting.prefetch(&self.merges);
                             meetings.push((place, meeting));
                         }

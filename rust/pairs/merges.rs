@@ -94,10 +94,7 @@ impl Merges {
     /// Whether a pair merges at the time `limit` or earlier: asks the filter first, since most do not.
     #[inline]
     pub(super) fn merges_until(&self, left: u32, right: u32, limit: u32) -> bool {
-        let key = key(left, right);
-        let hash = hash(key);
-        self.filter.may_hold(hash, limit)
-            && self.times.get(self.find(key, hash) as usize).is_some_and(|time| *time <= limit)
+        self.may_merge_until(left, right, limit) && self.time(self.rank(left, right)).is_some_and(|time| time <= limit)
     }
 
     /// Have ready what [`merges_until`](Self::merges_until) reads first of a pair.
