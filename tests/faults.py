@@ -265,6 +265,18 @@ FAULTS = (
         "self.whole_words.is_none() || self.pairs.is_self_canonical(id) || true",
     ),
     Fault(
+        "a token that the merges do not make is like any other",
+        "rust/fast/build.rs",
+        "} else if comes_back {",
+        "} else if comes_back || true {",
+    ),
+    Fault(
+        "a forbidden pair is parted within a longer word",
+        "rust/fast/mend.rs",
+        "|| self.forbidden.contains(&(left, right))",
+        "",
+    ),
+    Fault(
         "one id may be that of two strings",
         "rust/fast/build.rs",
         "terms::one_string_each(tokenizer, model, count)?;",
@@ -340,8 +352,8 @@ FAULTS = (
     Fault(
         "pieces of a character are remembered whatever a normal form does to it",
         "rust/fast/walk.rs",
-        "|text| self.normal.settles(text)",
-        "|_| true",
+        "|text: &str| self.normal.settles(text)",
+        "|_: &str| true",
     ),
     # Normal forms
     Fault(

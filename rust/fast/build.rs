@@ -67,7 +67,7 @@ impl Fast {
         let family = Family(&splitter);
         let states = States::new(&family, machine::CONTINUATION).ok_or("its pre-tokenizer has too many states")?;
         let sync = Sync::new(&family, &states, machine::CONTEXT);
-        let kinds = kinds(tokenizer, &splitter, &states, &texts, &added, &normal, &pairs, count)
+        let kinds = kinds(tokenizer, &splitter, &states, &texts, &added, &normal, &comes_back)
             .ok_or("its tokens are of too many kinds")?;
         let cuts = Cuts::new(&texts, &kinds, &sync, splitter.classes());
         let words = Words::new(&texts, (0..count).filter(|&id| pairs.is_self_canonical(id)));
@@ -161,20 +161,20 @@ fn kinds(
     texts: &Texts,
     added: &AddedTexts,
     normal: &Normal,
-    pairs: &Pairs,
-    count: u32,
+    comes_back: &[bool],
 ) -> Option<Kinds> {
-    let mut kinds = Builder::new(states, count as usize);
+    let (_outside, comes_back) = comes_back.split_last()?;
+    let mut kinds = Builder::new(states, comes_back.len());
     let overlapping = added.overlapping();
     let beyond_ascii = splitter.classes_beyond_ascii();
-    for id in 0..count {
+    for (id, &comes_back) in (0..).zip(comes_back) {
         let bytes = texts.bytes(id);
         if tokenizer.added(id).is_some() {
             // Where it can share bytes with another one, the texts around it have to be looked at.
             if !overlapping.contains(bytes) {
                 kinds.set_border(id);
             }
-        } else if pairs.is_self_canonical(id) {
+        } else if comes_back {
             match std::str::from_utf8(bytes) {
                 Ok(text) if !text.is_empty() && normal.keeps(text) => {
                     let traits = Traits { may_begin_added: added.may_begin_in(bytes), ..normal.traits(text) };

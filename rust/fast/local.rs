@@ -90,9 +90,6 @@ impl Fast {
         if let [token] = tokens {
             return self.comes_back(*token);
         }
-        // A forbidden pair is one that the merges leave alone: the rule of whole words says what becomes of it.
-        let stay =
-            |pair: &[u32]| self.pairs.stay(pair[0], pair[1], cache) || self.forbidden.contains(&(pair[0], pair[1]));
-        tokens.windows(2).all(stay) && self.whole_word(bytes).is_none()
+        tokens.windows(2).all(|pair| self.merges_leave(pair[0], pair[1], cache)) && self.whole_word(bytes).is_none()
     }
 }

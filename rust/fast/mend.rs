@@ -60,7 +60,7 @@ impl Fast {
                 return true;
             }
         }
-        let mut stay = |left: Option<&u32>, right: u32| left.is_none_or(|&left| self.pairs.stay(left, right, cache));
+        let mut stay = |left: Option<&u32>, right: u32| left.is_none_or(|&left| self.merges_leave(left, right, cache));
         let (mut done, mut merged) = (0, 0);
         while let [next, ..] = tokens[done..] {
             if stay(mended.ids.last(), next) {
@@ -124,6 +124,12 @@ impl Fast {
             }
             None => self.merge(bytes, symbols),
         }
+    }
+
+    /// Whether two tokens stay beside each other in a pre-token that is no whole word. A forbidden pair is one that the merges
+    /// leave alone.
+    pub(crate) fn merges_leave(&self, left: u32, right: u32, cache: &mut PairCache) -> bool {
+        self.pairs.stay(left, right, cache) || self.forbidden.contains(&(left, right))
     }
 
     /// The token that a pre-token of these bytes is whatever the merges make of it.

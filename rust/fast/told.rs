@@ -29,10 +29,6 @@ impl Fast {
             }
             for Change { old, new } in &mended.changes {
                 let (sampled, reencoded) = (&tokens[old.clone()], &mended.ids[new.clone()]);
-                // A forbidden pair, in a pre-token that is no whole word.
-                if sampled == reencoded {
-                    continue;
-                }
                 let first = window.start + pre_token.start;
                 let redone = windows.next();
                 redone.tokens = first + old.start..first + old.end;

@@ -15,6 +15,9 @@ use crate::fast::scratch::{Buffers, Work};
 use crate::machine::{BORDER, OPAQUE, Passage, START, Start, passage};
 use crate::pairs::PairCache;
 
+/// A character is made of no more tokens than that.
+const MOST_PIECES: usize = 4;
+
 /// A place in a row before which all is settled.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
@@ -110,24 +113,32 @@ impl Fast {
         state.map(|state| Place { at: end, state })
     }
 
-    /// The state behind tokens of which every two are text together that the normalizer leaves alone, as nearly all are.
+    /// The state behind tokens of which a few at a time are text together that the normalizer leaves alone, as nearly all are.
     fn over_characters(&self, ids: &[u32], tokens: Range<usize>, mut state: u8, work: &mut Work) -> Option<u8> {
-        let first = tokens.start;
-        let (characters, []) = ids[tokens].as_chunks::<2>() else { return None };
-        for (at, pair) in (first..).step_by(2).zip(characters) {
-            let passage = if let Some(passage) = work.together.recall(state, *pair) {
-                passage
-            } else {
-                let passage = self.over_text(pair, state, |text| self.normal.settles(text), work)?;
-                work.together.store(state, *pair, passage);
-                passage
-            };
+        let Range { start: mut at, end } = tokens;
+        while at < end {
+            let (passage, length) = self.over_character(&ids[at..end], state, work)?;
             if !self.passes(passage, ids, at, &mut work.cache) {
                 return None;
             }
-            state = passage.next()?;
+            (at, state) = (at + length, passage.next()?);
         }
         Some(state)
+    }
+
+    /// What the first few of some tokens do to a state, and how many they are: most characters in pieces are two.
+    fn over_character(&self, tokens: &[u32], state: u8, work: &mut Work) -> Option<(Passage, usize)> {
+        let pair = tokens.first_chunk::<2>()?;
+        if let Some(passage) = work.together.recall(state, *pair) {
+            return Some((passage, pair.len()));
+        }
+        let is_kept = |text: &str| self.normal.settles(text);
+        if let Some(passage) = self.over_text(pair, state, is_kept, work) {
+            work.together.store(state, *pair, passage);
+            return Some((passage, pair.len()));
+        }
+        let longer = MOST_PIECES.min(tokens.len());
+        (3..=longer).find_map(|length| Some((self.over_text(&tokens[..length], state, is_kept, work)?, length)))
     }
 
     /// What tokens do to a state that are text only together, one that `is_kept` by the normalizer, and stay beside each other.
