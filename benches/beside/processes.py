@@ -34,6 +34,7 @@ class Plan:
         patience: Seconds after which a process is given up.
         clock: Time that passes, or time of the processor.
         slice: Tokens of one call.
+        passes: How often all rows are seen again; what counts is the median.
     """
 
     engines: tuple[str, ...]
@@ -42,6 +43,7 @@ class Plan:
     patience: float
     clock: Clock
     slice: int = SLICE
+    passes: int = 1
 
 
 @dataclass(slots=True)
@@ -107,6 +109,7 @@ def timed(plan: Plan, *, tokenizer: Path, rows: Path, threads: int) -> list[Resu
                 rows=str(rows),
                 threads=threads,
                 slice=plan.slice,
+                passes=plan.passes,
                 seconds=plan.seconds,
                 clock=plan.clock,
             )
