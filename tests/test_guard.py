@@ -223,6 +223,24 @@ def test_one_bad_row_hides_no_other(caplog: pytest.LogCaptureFixture) -> None:
     assert guard.metrics()["tito/rows_not_checked"] == 2
 
 
+@pytest.mark.parametrize(
+    ("options", "step", "level"),
+    [
+        ({"policy": "log"}, {"rows": [[A, A]]}, logging.INFO),
+        ({"policy": "log"}, {"rows": [[A, A]], "train_ids": [[AA]]}, logging.WARNING),
+        ({"policy": "log"}, {"rows": [[9]]}, logging.WARNING),
+        ({"policy": "drop"}, {"rows": [[9]]}, logging.WARNING),
+        ({"drift": "drop"}, {"rows": [[A, A]]}, logging.WARNING),
+    ],
+)
+def test_only_what_costs_no_row_is_information(
+    options: dict[str, Any], step: dict[str, Any], level: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, logger="tito_audit"):
+        tito.DriftGuard(TOK, **options).observe_batch(**step)
+    assert max(record.levelno for record in caplog.records) == level
+
+
 def test_a_failure_inside_is_logged_counted_and_keeps_all_rows(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

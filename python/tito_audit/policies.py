@@ -14,7 +14,8 @@ Policy: TypeAlias = Literal["raise", "warn", "log", "mask", "drop", "hash"]
 
 - ``"raise"``: raise, once the step is counted.
 - ``"warn"``: a `tito_audit.DriftWarning`, one for the step.
-- ``"log"``: a line in the log, one for the step.
+- ``"log"``: a line in the log ``tito_audit``, one for the step: a warning where a row is wrong, was trained as
+  something else or is dropped, else information.
 - ``"mask"``: take the trained tokens out of the training mask for which no correct value exists, and log.
 - ``"drop"``: leave the row out of the rows to keep, and log.
 - ``"hash"``: compare digests, where the sampled ids are on another machine; a row that differs is left out of the rows

@@ -12,7 +12,7 @@ from tito_audit.auditing.counts import CodeCount, Statistics
 from tito_audit.errors import DriftError, DriftWarning, RecordError, TitoError
 from tito_audit.judging import Judged
 from tito_audit.observation import Observation
-from tito_audit.policies import TRAINED, Policies, Policy
+from tito_audit.policies import RECORD, TRAINED, Policies, Policy
 from tito_audit.printable import counted, inert
 from tito_audit.realised import assert_trained_ids
 from tito_audit.rules import rule
@@ -166,7 +166,8 @@ class Step:
             if policy in {"warn", "hash"}:
                 warnings.warn(message, DriftWarning, stacklevel=4)
             else:
-                level = logging.WARNING if codes.keys() & set(TRAINED) else logging.INFO
+                is_loss = policy == "drop" or codes.keys() & {*TRAINED, *RECORD}
+                level = logging.WARNING if is_loss else logging.INFO
                 _LOGGER.log(level, "tito guard: %s", message)
         if "raise" in by_policy:
             raise self._error(by_policy["raise"])
