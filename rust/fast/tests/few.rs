@@ -72,6 +72,16 @@ fn characters_in_pieces() {
     }
 }
 
+/// Broken bytes that come back, since not all bytes of what replaces them have tokens, beside an added token that overlaps
+/// itself.
+#[test]
+fn broken_bytes_that_come_back() {
+    for family in FAMILIES {
+        let kind = Kind { family, added: &["xqx"], ..Kind::default() };
+        exhaust_parts(kind, &["x", "q", "\u{ffc3}"], &[], &[b"\xef", b"\xef\xbf", b"\xbf"]);
+    }
+}
+
 /// The second mark of a token may be the one that is joined with what is before it: the first one lets it through.
 #[test]
 fn tokens_of_two_marks() {
