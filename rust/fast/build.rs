@@ -153,7 +153,6 @@ fn pairs(model: &BPE, merges: &[RawMerge<'_>], texts: &Texts, count: u32, atoms:
     Pairs::new(spelled, &merges)
 }
 
-#[expect(clippy::too_many_arguments, reason = "a kind is made of all that is known of a token")]
 fn kinds(
     tokenizer: &Tokenizer,
     splitter: &Splitter,
