@@ -34,6 +34,8 @@ pub(crate) struct Scanned {
     pub(crate) suspects: Vec<usize>,
     /// Those whose pairs are to be asked.
     waiting: Waiting,
+    /// Those of them that do not fit.
+    misfits: Vec<usize>,
 }
 
 impl Fast {
@@ -56,6 +58,7 @@ impl Fast {
     ) {
         found.suspects.clear();
         found.waiting.clear();
+        found.misfits.clear();
         let mut before = BORDER;
         let mut starts = starts.peekable();
         let (blocks, rest) = ids.as_chunks::<BLOCK>();
@@ -69,15 +72,17 @@ impl Fast {
         let open = self.open_edges(&mut before, rest);
         self.sift(ids, ids.len() - rest.len(), open, &mut starts, cache, found);
         self.ask(ids, cache, found);
-        if !found.suspects.is_sorted() {
-            found.suspects.sort_unstable();
+        if !found.misfits.is_empty() {
+            found.suspects.append(&mut found.misfits);
+            #[expect(clippy::stable_sort_primitive, reason = "two lists in order: it sees that, and merges them")]
+            found.suspects.sort();
         }
     }
 
-    /// Ask the pairs of the edges that wait: those that do not fit are suspects, wherever the others stand.
+    /// Ask the pairs of the edges that wait: those that do not fit are suspects, and stand in no order to the others.
     fn ask(&self, ids: &[u32], cache: &mut PairCache, found: &mut Scanned) {
-        let Scanned { suspects, waiting } = found;
-        self.pairs.misfits(ids, waiting, cache, |edge| suspects.push(edge));
+        let Scanned { misfits, waiting, .. } = found;
+        self.pairs.misfits(ids, waiting, cache, |edge| misfits.push(edge));
     }
 
     /// A bit for each edge before these tokens, [`BLOCK`] at most, that is no sure boundary.

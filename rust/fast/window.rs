@@ -50,9 +50,10 @@ impl Fast {
     pub(crate) fn added_from(&self, ids: &[u32], at: usize, text: &mut Vec<u8>) -> Option<usize> {
         let own = self.texts.length(&ids[at..=at]);
         text.clear();
-        for &id in ids[at..].iter().take_while(|&&id| self.kinds.of(id) != BORDER) {
+        for (behind, &id) in ids[at..].iter().take_while(|&&id| self.kinds.of(id) != BORDER).enumerate() {
             text.extend_from_slice(self.texts.bytes(id));
-            if !self.added.may_go_on_behind(text, own) {
+            // One may begin in the token itself, or nobody would ask: whether it does, the next one tells at a look.
+            if behind > 0 && !self.added.may_go_on_behind(text, own) {
                 break;
             }
         }
