@@ -59,7 +59,7 @@ class Result:
         seconds = {
             "cold": [run["start"] + run["first"] for run in self.runs],
             "new": [run["first"] for run in self.runs],
-            "again": [run["second"] for run in self.runs],
+            "again": [run["again"] for run in self.runs],
         }
         tokens = [run["tokens"] for run in self.runs]
         return {name: median(map(truediv, tokens, each)) for name, each in seconds.items() if each}

@@ -44,7 +44,7 @@ class Timed(TypedDict):
     tokens: int
     start: float
     first: float
-    second: float
+    again: float
     unchanged: int
     equal: int
     compared: int
@@ -74,7 +74,7 @@ def clocked(function: Callable[[], T], clock: Clock = "wall") -> tuple[float, T]
 
 
 def measure(job: Job) -> Timed:
-    """Load, time the rows as they come for the first and the second time, and compare with the reference."""
+    """Load, time the rows as they come for the first time and again, and compare with the reference."""
     case = Case.load(Path(job["rows"]))
     engine = ENGINES[job["engine"]](Path(job["tokenizer"]), job["threads"])
     start, _ = clocked(lambda: engine.verdicts(engine.prepare(case.first)), job["clock"])
@@ -88,15 +88,15 @@ def measure(job: Job) -> Timed:
         unchanged += kept
         if first >= job["seconds"]:
             break
-    later = [sum(_pass(engine, part, job["clock"])[0] for part in seen) for _ in range(job["passes"])]
-    again = engine.reencoded(case.rows.part(0, len(case.reference)))
+    passes = [sum(_pass(engine, part, job["clock"])[0] for part in seen) for _ in range(job["passes"])]
+    reencoded = engine.reencoded(case.rows.part(0, len(case.reference)))
     return Timed(
         tokens=sum(len(part.ids) for part in seen),
         start=start,
         first=first,
-        second=median(later),
+        again=median(passes),
         unchanged=unchanged,
-        equal=sum(ids == other for ids, other in zip(again, case.reference.lists(), strict=True)),
+        equal=sum(ids == other for ids, other in zip(reencoded, case.reference.lists(), strict=True)),
         compared=len(case.reference),
     )
 
