@@ -498,6 +498,12 @@ FAULTS = (
         "",
     ),
     Fault(
+        "an unknown token is taken for its own text, found or not",
+        "rust/sentence/build.rs",
+        "tokenizer.is_unk(id) && flags & Kind::HARD == 0",
+        "false",
+    ),
+    Fault(
         "the ends of short rows are not looked at",
         "rust/fast/short.rs",
         "&& self.kinds.is_open(kind(end - 1), BORDER) == 0",

@@ -213,7 +213,9 @@ fn flags_of(
     };
     // The decoder may read more strings as bytes than the encoder writes.
     let may_be_read_as_byte = !is_byte && shape.joins_bytes && token.starts_with("<0x") && surface.len() == 1;
-    let is_odd = surface.is_empty() || tokenizer.is_unk(id) || may_be_read_as_byte;
+    // Text that spells the unknown token becomes it, as with any added token; but the model gives it for other text, too.
+    let may_be_of_other_text = tokenizer.is_unk(id) && flags & Kind::HARD == 0;
+    let is_odd = surface.is_empty() || may_be_of_other_text || may_be_read_as_byte;
     Ok(if is_odd { flags | Kind::ODD } else { flags })
 }
 

@@ -24,6 +24,9 @@ struct Added {
 struct Plan {
     has_prefix: bool,
     has_split: bool,
+    /// Whether characters without a token are spelled in bytes, and whether the unknown token is found in the text.
+    falls_back: bool,
+    adds_unk: bool,
     /// Each a new token out of two.
     growth: Vec<(Index, Index)>,
     /// Sort keys of the merges; none leaves the order of growth.
@@ -51,19 +54,38 @@ fn plan() -> impl Strategy<Value = Plan> {
     (
         any::<bool>(),
         any::<bool>(),
+        prop::bool::weighted(0.8),
+        prop::bool::weighted(0.8),
         prop::collection::vec(any::<(Index, Index)>(), 0..14),
         prop::option::weighted(0.3, prop::collection::vec(any::<u32>(), 14)),
         prop::collection::vec("[ab<▁\n ]{2,3}", 0..3),
         prop::collection::vec(added, 0..5),
     )
-        .prop_map(|(has_prefix, has_split, growth, shuffle, strays, added)| Plan {
+        .prop_map(|(has_prefix, has_split, falls_back, adds_unk, growth, shuffle, strays, added)| Plan {
             has_prefix,
             has_split,
+            falls_back,
+            adds_unk,
             growth,
             shuffle,
             strays,
             added,
         })
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self {
+            has_prefix: false,
+            has_split: false,
+            falls_back: true,
+            adds_unk: true,
+            growth: Vec::new(),
+            shuffle: None,
+            strays: Vec::new(),
+            added: Vec::new(),
+        }
+    }
 }
 
 impl Plan {
@@ -89,10 +111,11 @@ impl Plan {
         tokens.extend(self.strays.iter().filter(|stray| !tokens.contains(stray)).cloned().collect::<Vec<_>>());
         tokens.sort_by_key(|token| tokens_order(token));
         tokens.dedup();
-        let mut added = vec![json!({
+        let unk = json!({
             "id": 0, "content": "<unk>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
             "special": true
-        })];
+        });
+        let mut added: Vec<Value> = self.adds_unk.then_some(unk).into_iter().collect();
         let mut next = tokens.len();
         let mut seen = vec!["<unk>".to_owned()];
         for Added { content, flags: [lstrip, rstrip, single_word, normalized] } in &self.added {
@@ -134,7 +157,7 @@ impl Plan {
             "pre_tokenizer": if self.has_split { split } else { Value::Null },
             "decoder": {"type": "Sequence", "decoders": decoders},
             "model": {
-                "type": "BPE", "unk_token": "<unk>", "fuse_unk": true, "byte_fallback": true, "vocab": vocab,
+                "type": "BPE", "unk_token": "<unk>", "fuse_unk": true, "byte_fallback": self.falls_back, "vocab": vocab,
                 "merges": merges
             },
         })
@@ -158,13 +181,14 @@ fn piece() -> impl Strategy<Value = Piece> {
     prop_oneof![
         6 => any::<Index>().prop_map(Piece::Token),
         2 => any::<Index>().prop_map(Piece::Byte),
-        2 => "[ab<>s \n▁éß日]{0,6}".prop_map(Piece::Text),
+        2 => "([ab<>s \n▁éß日]|<unk>){0,6}".prop_map(Piece::Text),
     ]
 }
 
 fn ids(tokenizer: &Tokenizer, pieces: &[Piece]) -> Vec<u32> {
     let mut ids = Vec::new();
-    let others: Vec<u32> = (257..tokenizer.outside()).collect();
+    let unk = 0;
+    let others: Vec<u32> = std::iter::once(unk).chain(257..tokenizer.outside()).collect();
     for piece in pieces {
         match piece {
             Piece::Token(index) => ids.push(*index.get(&others)),
@@ -219,14 +243,11 @@ proptest! {
 
 /// A tokenizer with a few words.
 fn small(has_prefix: bool, added: &[&str]) -> Tokenizer {
-    let plan = Plan {
-        has_prefix,
-        has_split: false,
-        growth: Vec::new(),
-        shuffle: None,
-        strays: Vec::new(),
-        added: added.iter().map(|&content| Added { content: content.to_owned(), flags: [false; 4] }).collect(),
-    };
+    let added = added.iter().map(|&content| Added { content: content.to_owned(), flags: [false; 4] }).collect();
+    few_words(&Plan { has_prefix, added, ..Plan::default() })
+}
+
+fn few_words(plan: &Plan) -> Tokenizer {
     let mut file = plan.file();
     let merges = [["a", "a"], ["▁", "a"], ["▁", "▁"], ["aa", "aa"], ["a", "b"], ["<", "b"]];
     for (at, [left, right]) in merges.iter().enumerate() {
@@ -283,9 +304,20 @@ fn bytes_stay_where_they_spell_what_has_no_token() {
 }
 
 #[test]
+fn the_unknown_token_is_an_added_token_where_its_text_is_found() {
+    let tokenizer = small(true, &["</s>"]);
+    assert_eq!(answers(&tokenizer, &["▁a", "<unk>"]), CLEAN);
+    assert_eq!(answers(&tokenizer, &["▁a", "<unk>", "▁a"]), ARTEFACT);
+    assert_eq!(answers(&tokenizer, &["▁a", "<unk>", "aa", "</s>"]), DRIFT);
+    let found_nowhere = few_words(&Plan { adds_unk: false, ..Plan::default() });
+    assert_eq!(answers(&found_nowhere, &["a", "<unk>"]).0, Answered::Reference);
+    let of_other_text = few_words(&Plan { falls_back: false, ..Plan::default() });
+    assert_eq!(answers(&of_other_text, &["a", "<unk>", "a", "<unk>"]), CLEAN);
+}
+
+#[test]
 fn the_reference_judges_what_is_not_proven() {
     let tokenizer = small(false, &["<e>"]);
-    assert_eq!(answers(&tokenizer, &["a", "<unk>"]).0, Answered::Reference);
     assert_eq!(answers(&tokenizer, &["<0xE2>", "<0x96>", "<0x81>"]).0, Answered::Reference);
 }
 
@@ -302,15 +334,7 @@ fn one_token_a_million_times_takes_no_longer_than_it_must() {
 #[test]
 fn other_shapes_are_refused() {
     let refused = |change: &dyn Fn(&mut Value)| {
-        let mut file = Plan {
-            has_prefix: true,
-            has_split: false,
-            growth: Vec::new(),
-            shuffle: None,
-            strays: Vec::new(),
-            added: Vec::new(),
-        }
-        .file();
+        let mut file = Plan { has_prefix: true, ..Plan::default() }.file();
         change(&mut file);
         let tokenizer = Tokenizer::from_json(&serde_json::to_vec(&file).unwrap(), LoadOptions::default()).unwrap();
         tokenizer.unproven().map(|unproven| unproven.reason.clone())
