@@ -20,13 +20,22 @@ struct Added {
     flags: [bool; 4],
 }
 
+/// When there is an unknown token in a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unknown {
+    /// Where its text is found.
+    Found,
+    /// There, and for every character without a token.
+    OfOtherText,
+    /// Never: characters without a token are spelled in bytes, and its text is no added token's.
+    Never,
+}
+
 #[derive(Debug, Clone)]
 struct Plan {
     has_prefix: bool,
     has_split: bool,
-    /// Whether characters without a token are spelled in bytes, and whether the unknown token is found in the text.
-    falls_back: bool,
-    adds_unk: bool,
+    unknown: Unknown,
     /// Each a new token out of two.
     growth: Vec<(Index, Index)>,
     /// Sort keys of the merges; none leaves the order of growth.
@@ -54,18 +63,16 @@ fn plan() -> impl Strategy<Value = Plan> {
     (
         any::<bool>(),
         any::<bool>(),
-        prop::bool::weighted(0.8),
-        prop::bool::weighted(0.8),
+        prop_oneof![6 => Just(Unknown::Found), 2 => Just(Unknown::OfOtherText), 1 => Just(Unknown::Never)],
         prop::collection::vec(any::<(Index, Index)>(), 0..14),
         prop::option::weighted(0.3, prop::collection::vec(any::<u32>(), 14)),
         prop::collection::vec("[ab<▁\n ]{2,3}", 0..3),
         prop::collection::vec(added, 0..5),
     )
-        .prop_map(|(has_prefix, has_split, falls_back, adds_unk, growth, shuffle, strays, added)| Plan {
+        .prop_map(|(has_prefix, has_split, unknown, growth, shuffle, strays, added)| Plan {
             has_prefix,
             has_split,
-            falls_back,
-            adds_unk,
+            unknown,
             growth,
             shuffle,
             strays,
@@ -78,8 +85,7 @@ impl Default for Plan {
         Self {
             has_prefix: false,
             has_split: false,
-            falls_back: true,
-            adds_unk: true,
+            unknown: Unknown::Found,
             growth: Vec::new(),
             shuffle: None,
             strays: Vec::new(),
@@ -115,7 +121,7 @@ impl Plan {
             "id": 0, "content": "<unk>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
             "special": true
         });
-        let mut added: Vec<Value> = self.adds_unk.then_some(unk).into_iter().collect();
+        let mut added: Vec<Value> = (self.unknown != Unknown::Never).then_some(unk).into_iter().collect();
         let mut next = tokens.len();
         let mut seen = vec!["<unk>".to_owned()];
         for Added { content, flags: [lstrip, rstrip, single_word, normalized] } in &self.added {
@@ -157,7 +163,7 @@ impl Plan {
             "pre_tokenizer": if self.has_split { split } else { Value::Null },
             "decoder": {"type": "Sequence", "decoders": decoders},
             "model": {
-                "type": "BPE", "unk_token": "<unk>", "fuse_unk": true, "byte_fallback": self.falls_back, "vocab": vocab,
+                "type": "BPE", "unk_token": "<unk>", "fuse_unk": true, "byte_fallback": self.unknown != Unknown::OfOtherText, "vocab": vocab,
                 "merges": merges
             },
         })
@@ -309,9 +315,9 @@ fn the_unknown_token_is_an_added_token_where_its_text_is_found() {
     assert_eq!(answers(&tokenizer, &["▁a", "<unk>"]), CLEAN);
     assert_eq!(answers(&tokenizer, &["▁a", "<unk>", "▁a"]), ARTEFACT);
     assert_eq!(answers(&tokenizer, &["▁a", "<unk>", "aa", "</s>"]), DRIFT);
-    let found_nowhere = few_words(&Plan { adds_unk: false, ..Plan::default() });
+    let found_nowhere = few_words(&Plan { unknown: Unknown::Never, ..Plan::default() });
     assert_eq!(answers(&found_nowhere, &["a", "<unk>"]).0, Answered::Reference);
-    let of_other_text = few_words(&Plan { falls_back: false, ..Plan::default() });
+    let of_other_text = few_words(&Plan { unknown: Unknown::OfOtherText, ..Plan::default() });
     assert_eq!(answers(&of_other_text, &["a", "<unk>", "a", "<unk>"]), CLEAN);
 }
 
