@@ -21,6 +21,7 @@ pub mod engine;
 pub mod error;
 pub mod fast;
 mod file;
+mod ids;
 mod joining;
 mod kept;
 pub mod machine;

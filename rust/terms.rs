@@ -5,7 +5,7 @@ use tokenizers::{Model, ModelWrapper};
 
 use crate::file::File;
 use crate::pairs::ID_LIMIT;
-use crate::tokenizer::{Added, Tokenizer};
+use crate::tokenizer::Tokenizer;
 
 /// Why there is no fast engine, in words for a report.
 pub(crate) type Refusal = &'static str;
@@ -28,14 +28,20 @@ pub(crate) fn count(tokenizer: &Tokenizer) -> Result<u32, Refusal> {
     if count > ID_LIMIT { Err("its ids are too many or too far apart") } else { Ok(count) }
 }
 
-/// No two strings have one id, as those of a vocabulary with gaps may that tokens were added to: what decoding prints for an id
-/// would not be what the model made it of.
-pub(crate) fn one_string_each(tokenizer: &Tokenizer, model: &BPE, count: u32) -> Result<(), Refusal> {
-    let is_of_model = |(id, added): &(&u32, &Added)| model.token_to_id(&added.token.content) == Some(**id);
-    let only_added = tokenizer.added_tokens().iter().filter(|entry| !is_of_model(entry)).count();
-    let known = (0..count).filter(|&id| !tokenizer.is_unknown(id)).count();
+/// The strings of the model's tokens, by id.
+///
+/// No two have one id, as those of a vocabulary with gaps may that tokens were added to: what decoding prints for an id would not
+/// be what the model made it of.
+pub(crate) fn strings<'t>(tokenizer: &'t Tokenizer, model: &BPE, count: u32) -> Result<Vec<Option<&'t str>>, Refusal> {
+    let string = |id| match tokenizer.added(id) {
+        // Of one that is looked for in the normalized text, decoding gives another.
+        Some(added) => Some(added.token.content.as_str()).filter(|content| model.token_to_id(content) == Some(id)),
+        None => tokenizer.token(id),
+    };
+    let strings: Vec<_> = (0..count).map(string).collect();
     // Of the model are at least as many ids as are left, and at most as many as it has strings.
-    if known == only_added + model.get_vocab_size() { Ok(()) } else { Err("two of its tokens have one id") }
+    let is_one_each = strings.iter().flatten().count() == model.get_vocab_size();
+    if is_one_each { Ok(strings) } else { Err("two of its tokens have one id") }
 }
 
 /// The file that the tokenizer was read from.

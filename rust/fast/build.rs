@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 use tokenizers::Model;
-use tokenizers::models::bpe::BPE;
 
 use super::Fast;
 use super::added::AddedTexts;
@@ -15,6 +14,7 @@ use super::texts::Texts;
 use super::words::Words;
 use crate::byte_level;
 use crate::file::RawMerge;
+use crate::ids::Ids;
 use crate::machine::{self, Builder, Kinds, States, Sync, Traits};
 use crate::pairs::{Atoms, Merge, Pairs};
 use crate::split::Splitter;
@@ -33,15 +33,16 @@ impl Fast {
         let normal = normal(&file.normalizer).ok_or("its normalizer is of no known kind")?;
         let added = added(tokenizer, &normal)?;
         let count = terms::count(tokenizer)?;
-        terms::one_string_each(tokenizer, model, count)?;
+        let strings = terms::strings(tokenizer, model, count)?;
         let texts = Texts::new(count, tokenizer.surfaces(), &splitter).ok_or("one of its tokens is too long")?;
 
         let atoms = std::array::from_fn(|byte| {
             let byte = u8::try_from(byte).expect("there are 256 bytes");
             model.token_to_id(byte_level::char_of(byte).encode_utf8(&mut [0; 4]))
         });
+        let ids = Ids::new(&strings);
         let mut pairs =
-            pairs(model, &file.model.merges.0, &texts, count, &atoms).ok_or("its merges are of no known kind")?;
+            pairs(&ids, &file.model.merges.0, &texts, count, &atoms).ok_or("its merges are of no known kind")?;
         let mut comes_back = vec![false; count as usize + 1].into_boxed_slice();
         let mut whole_words = HashMap::new();
         let mut forbidden = HashSet::new();
@@ -134,14 +135,19 @@ fn added(tokenizer: &Tokenizer, normal: &Normal) -> Result<AddedTexts, Refusal> 
         .ok_or("the text of an added token begins that of another")
 }
 
-fn pairs(model: &BPE, merges: &[RawMerge<'_>], texts: &Texts, count: u32, atoms: &[Option<u32>; 256]) -> Option<Pairs> {
+fn pairs(
+    ids: &Ids<'_>,
+    merges: &[RawMerge<'_>],
+    texts: &Texts,
+    count: u32,
+    atoms: &[Option<u32>; 256],
+) -> Option<Pairs> {
     let mut product = String::new();
     let merge = |(left, right): &RawMerge<'_>| {
         product.clear();
         product.push_str(left);
         product.push_str(right);
-        let id = |token: &str| model.token_to_id(token);
-        Some(Merge { left: id(left)?, right: id(right)?, product: id(&product)? })
+        Some(Merge { left: ids.of(left)?, right: ids.of(right)?, product: ids.of(&product)? })
     };
     let merges: Vec<Merge> = merges.iter().map(merge).collect::<Option<_>>()?;
     let mut spelled = Atoms::with_capacity(count as usize);

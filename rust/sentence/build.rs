@@ -12,6 +12,7 @@ use super::shape::Shape;
 use super::trie::{Target, Trie};
 use super::{LONG, Sentence};
 use crate::file::RawMerge;
+use crate::ids::Ids;
 use crate::pairs::{Atoms, Merge, Pairs};
 use crate::sources::SPACE_MARKER;
 use crate::terms::{self, Refusal};
@@ -38,7 +39,8 @@ impl Sentence {
         let count = terms::count(tokenizer)?;
         let file = terms::file(json)?;
         let added = added(tokenizer)?;
-        let vocabulary = Vocabulary::new(tokenizer, model, shape, count)?;
+        let strings = terms::strings(tokenizer, model, count)?;
+        let vocabulary = Vocabulary::new(tokenizer, model, &strings, shape)?;
         let (pairs, crossings) = vocabulary.pairs(&file.model.merges.0)?;
         let kinds = vocabulary.kinds(&added, &pairs);
         let length = |id| u8::try_from(tokenizer.surface(id).unwrap_or_default().len()).unwrap_or(LONG);
@@ -86,8 +88,8 @@ fn is_odd(added: &Added) -> bool {
 /// What every id is.
 struct Vocabulary<'t> {
     tokenizer: &'t Tokenizer,
-    model: &'t BPE,
-    count: u32,
+    /// Of the model, by id.
+    strings: &'t [Option<&'t str>],
     letters: Letters,
     /// Flags by id, as far as the file tells.
     flags: Vec<u8>,
@@ -95,36 +97,34 @@ struct Vocabulary<'t> {
 }
 
 impl<'t> Vocabulary<'t> {
-    fn new(tokenizer: &'t Tokenizer, model: &'t BPE, shape: Shape, count: u32) -> Result<Self, Refusal> {
+    fn new(
+        tokenizer: &'t Tokenizer,
+        model: &BPE,
+        strings: &'t [Option<&'t str>],
+        shape: Shape,
+    ) -> Result<Self, Refusal> {
+        let count = strings.len();
         let byte_ids: Option<Vec<u32>> =
             (0..=u8::MAX).map(|byte| model.token_to_id(&format!("<0x{byte:02X}>"))).collect();
         if model.byte_fallback && !shape.joins_bytes {
             return Err("its model spells characters in bytes that its decoder does not join");
         }
         let bytes = byte_ids.filter(|_| model.byte_fallback).and_then(|ids| <Box<[u32; 256]>>::try_from(ids).ok());
-        let mut flags = Vec::with_capacity(count as usize + 1);
+        let mut flags = Vec::with_capacity(count + 1);
         let mut letters = Letters::new(bytes.clone());
         let bytes: HashSet<u32> = bytes.iter().flat_map(|bytes| bytes.iter().copied()).collect();
-        // Of the model, by id.
-        let mut tokens = Vec::with_capacity(count as usize);
-        for id in 0..count {
-            let token = spelling(tokenizer, id).filter(|token| model.token_to_id(token) == Some(id));
-            let is_of_model = token.is_some();
-            tokens.push(token);
-            flags.push(flags_of(tokenizer, id, is_of_model, &bytes, shape)?);
+        for (id, token) in (0..).zip(strings) {
+            flags.push(flags_of(tokenizer, id, token.is_some(), &bytes, shape)?);
             if let Some(c) = token.and_then(only_char) {
                 letters.insert(c, id);
             }
         }
         flags.push(Kind::ODD);
-        if tokens.iter().flatten().count() != model.get_vocab_size() {
-            return Err("two of its tokens have one id");
-        }
         if letters.of(SPACE_MARKER).is_none() {
             return Err("its model has no token for a space");
         }
-        let mut atoms = Atoms::with_capacity(count as usize);
-        for (id, token) in (0..).zip(&tokens) {
+        let mut atoms = Atoms::with_capacity(count);
+        for (id, token) in (0..).zip(strings) {
             if flags[id as usize] & Kind::BYTE != 0 {
                 atoms.push([id]);
                 continue;
@@ -134,17 +134,18 @@ impl<'t> Vocabulary<'t> {
             let is_spelled = token.chars().all(|c| c != ' ' && letters.of(c).is_some());
             atoms.push(token.chars().filter(|_| is_spelled).filter_map(|c| letters.of(c)));
         }
-        Ok(Self { tokenizer, model, count, letters, flags, atoms })
+        Ok(Self { tokenizer, strings, letters, flags, atoms })
     }
 
     fn pairs(&self, merges: &[RawMerge<'_>]) -> Result<(Pairs, Crossings), Refusal> {
         const UNKNOWN: Refusal = "its merges are of no known kind";
+        let ids = Ids::new(self.strings);
         let mut crossings = Crossings::new();
         let mut list = Vec::with_capacity(merges.len());
         let mut made = String::new();
         let mut product = None;
         for (left, right) in merges {
-            let id = |token: &str| self.model.token_to_id(token).ok_or(UNKNOWN);
+            let id = |token: &str| ids.of(token).ok_or(UNKNOWN);
             // All merges that make one token often stand together.
             let is_made_again = made.strip_prefix(&**left).is_some_and(|rest| rest == right);
             if product.is_none() || !is_made_again {
@@ -169,7 +170,7 @@ impl<'t> Vocabulary<'t> {
 
     fn kinds(&self, added: &Trie, pairs: &Pairs) -> Kinds {
         let mut kinds = Kinds::with_capacity(self.flags.len());
-        for (id, &flags) in (0..self.count).zip(&self.flags) {
+        for (id, &flags) in (0..).zip(&self.flags[..self.strings.len()]) {
             let bytes = self.tokenizer.surface(id).unwrap_or_default();
             let text = std::str::from_utf8(bytes).unwrap_or_default();
             if flags & (Kind::BYTE | Kind::ODD) != 0 {
@@ -217,11 +218,6 @@ fn flags_of(
     let may_be_of_other_text = tokenizer.is_unk(id) && flags & Kind::HARD == 0;
     let is_odd = surface.is_empty() || may_be_of_other_text || may_be_read_as_byte;
     Ok(if is_odd { flags | Kind::ODD } else { flags })
-}
-
-/// The string of an id in the model: of an added token that is looked for in the normalized text, decoding gives another.
-fn spelling(tokenizer: &Tokenizer, id: u32) -> Option<&str> {
-    tokenizer.added(id).map(|added| added.token.content.as_str()).or_else(|| tokenizer.token(id))
 }
 
 fn only_char(token: &str) -> Option<char> {
