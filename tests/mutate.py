@@ -40,7 +40,9 @@ class Step:
 
 
 STEPS: Mapping[str, Step] = {
-    "engines": Step((*CARGO_TEST, "--lib", "--no-run"), (*CARGO_TEST, "--lib", "--", "fast::", "machine::", "pairs::")),
+    "engines": Step(
+        (*CARGO_TEST, "--lib", "--no-run"), (*CARGO_TEST, "--lib", "--", "fast::", "machine::", "pairs::", "sentence::")
+    ),
     "differential": Step(BUILD, (*PYTEST, "tests/test_differential.py", "-k", "not real")),
     "equivalence": Step(
         BUILD,
