@@ -278,9 +278,9 @@ FAULTS = (
     ),
     Fault(
         "one id may be that of two strings",
-        "rust/fast/build.rs",
-        "terms::one_string_each(tokenizer, model, count)?;",
-        "",
+        "rust/terms.rs",
+        "strings.iter().flatten().count() == model.get_vocab_size()",
+        "true",
     ),
     # What is mended by tokens
     Fault(
