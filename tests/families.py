@@ -73,6 +73,9 @@ PRE_TOKENIZERS: dict[str, Spec | None] = {
 ADDED = ("<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "<|a|>", "[INST]")
 """Of one family in two; none can overlap another."""
 
+LOOKING = {"<mask>": ("lstrip",), "<|sep|>": ("lstrip", "rstrip"), "whole": ("single_word",), "<out>": ("rstrip",)}
+"""Of these, too: what stands beside them says where they are found and what they take with them."""
+
 OVERLAPPING = ("<|DSML|", "|x<|", "xp", "pq", "qr-1-1", "-1 <|", "1\n\n", "é-", "'s-")
 """Of the others; each shares bytes with another one in some text."""
 
@@ -108,7 +111,12 @@ def _specs() -> Iterator[tuple[str, Spec]]:
         tokenizer = Tokenizer.from_str(json.dumps({"version": "1.0", "added_tokens": [], **parts, "model": model}))
         tokenizer.decoder = decoders.ByteLevel()
         if nfc != whole_words:
-            tokenizer.add_special_tokens([AddedToken(content, special=True, normalized=False) for content in ADDED])
+            flags = {**dict.fromkeys(ADDED, ()), **LOOKING}
+            added = [
+                AddedToken(content, special=True, normalized=False, **dict.fromkeys(names, True))
+                for content, names in flags.items()
+            ]
+            tokenizer.add_special_tokens(added)
         else:
             # The reference looks for those that are normalized last, whatever stands first in the text.
             added = [AddedToken(content, normalized=not nfc and at % 2 == 1) for at, content in enumerate(OVERLAPPING)]

@@ -504,6 +504,36 @@ FAULTS = (
         "false",
     ),
     Fault(
+        "nobody looks at what stands beside an added token that does",
+        "rust/fast/redo.rs",
+        "!fast.beside.are_alone(ids, &fast.texts)",
+        "false",
+    ),
+    Fault(
+        "an added token that looks beside it is found in any text as others are",
+        "rust/fast/redo.rs",
+        "fast.beside.is_spelled(text)",
+        "false",
+    ),
+    Fault(
+        "in short rows nobody looks at what stands beside an added token",
+        "rust/fast/short.rs",
+        "for at in self.beside.places(ids) {",
+        "for at in self.beside.places(&[]) {",
+    ),
+    Fault(
+        "white space is stripped on the other side only",
+        "rust/fast/beside.rs",
+        "[(before, token.lstrip), (behind, token.rstrip)]",
+        "[(before, token.rstrip), (behind, token.lstrip)]",
+    ),
+    Fault(
+        "words go on in ASCII only",
+        "rust/fast/beside.rs",
+        "!c.is_ascii() || ",
+        "",
+    ),
+    Fault(
         "the ends of short rows are not looked at",
         "rust/fast/short.rs",
         "&& self.kinds.is_open(kind(end - 1), BORDER) == 0",

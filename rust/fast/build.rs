@@ -7,6 +7,7 @@ use tokenizers::Model;
 
 use super::Fast;
 use super::added::AddedTexts;
+use super::beside::Beside;
 use super::cuts::Cuts;
 use super::fragments::fragments;
 use super::normal::{Composition, Normal};
@@ -81,6 +82,7 @@ impl Fast {
             pairs,
             texts,
             added,
+            beside: Beside::new(tokenizer),
             normal,
             atoms,
             comes_back,
@@ -119,9 +121,6 @@ fn normal(section: &Value) -> Option<Normal> {
 fn added(tokenizer: &Tokenizer, normal: &Normal) -> Result<AddedTexts, Refusal> {
     terms::special_texts(tokenizer)?;
     let tokens = || tokenizer.added_tokens().values().map(|added| &added.token);
-    if tokens().any(|token| token.lstrip || token.rstrip || token.single_word) {
-        return Err("some of its added tokens look at what stands beside them");
-    }
     if !matches!(normal, Normal::Identity) && tokens().any(|token| token.normalized) {
         return Err("some of its added tokens are looked for in the normalized text");
     }

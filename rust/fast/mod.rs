@@ -8,6 +8,7 @@
 //! from the stretches (`crate::windows`).
 
 mod added;
+mod beside;
 mod build;
 mod cuts;
 mod fragments;
@@ -31,6 +32,7 @@ mod words;
 use std::collections::{HashMap, HashSet};
 
 use added::AddedTexts;
+use beside::Beside;
 use cuts::Cuts;
 use normal::Normal;
 use texts::Texts;
@@ -49,6 +51,7 @@ pub struct Fast {
     pairs: Pairs,
     texts: Texts,
     added: AddedTexts,
+    beside: Beside,
     normal: Normal,
     /// The token of every byte.
     atoms: [Option<u32>; 256],

@@ -23,6 +23,9 @@ impl Tokenizer {
     pub(super) fn find_windows(&self, fast: &Fast, ids: &[u32], scratch: &mut Scratch) -> Option<()> {
         let Scratch { scanned, windows, work } = scratch;
         windows.clear();
+        if !fast.beside.are_alone(ids, &fast.texts) {
+            return None;
+        }
         work.buffers.encoded = 0;
         fast.scan(ids, &mut work.cache, scanned);
         let mut reached = Place::afresh(0);
@@ -71,6 +74,9 @@ impl Tokenizer {
             return Outcome::NotProven;
         }
         if window.holds_added {
+            if fast.beside.is_spelled(text) {
+                return Outcome::NotProven;
+            }
             match self.trace_encode(text) {
                 Ok(encoded) if encoded.located => redone.encoded = encoded,
                 _ => return Outcome::NotProven,

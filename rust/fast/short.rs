@@ -39,5 +39,8 @@ impl Fast {
             }
             clean[row] = false;
         }
+        for at in self.beside.places(ids) {
+            clean[offsets.partition_point(|offset| offset - first <= at) - 1] = false;
+        }
     }
 }

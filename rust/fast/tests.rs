@@ -100,7 +100,6 @@ impl Judges {
         let those = |holds: &dyn Fn(&str) -> bool| -> Vec<Vec<u32>> {
             texts.iter().filter(|(text, _)| holds(text)).map(|&(_, id)| vec![id]).collect()
         };
-        let is_mark = |c: char| canonical_combining_class(c) != 0;
         let marks = |text: &str, least: usize| text.chars().take_while(|&c| is_mark(c)).count() >= least;
         let bytes = tokens.iter().filter(|(bytes, _)| std::str::from_utf8(bytes).is_err()).map(|&(_, id)| vec![id]);
         let halves = tokens.iter().flat_map(|&(bytes, _)| {
@@ -171,14 +170,23 @@ impl Judges {
     fn by_characters(&self, ids: &[u32]) -> Vec<u32> {
         let bytes = self.bytes(ids);
         let text = String::from_utf8_lossy(&bytes);
-        let mut rest = &*text;
+        // Of all numbers in rows these are no decimal digits.
+        let is_word = |c: char| c.is_alphanumeric() && !['²', '½'].contains(&c) || c == '_' || is_mark(c);
+        let (mut done, mut at) = (0, 0);
         let mut encoded = Vec::new();
-        while let Some((at, id, found)) = self.first_added(rest) {
-            self.encode_segment(&rest[..at], &mut encoded);
+        while let Some((before, id, found)) = self.first_added(&text[at..]) {
+            let (start, end) = (at + before, at + before + found.len());
+            at = end;
+            let token = &self.tokenizer.added(id).unwrap().token;
+            if token.single_word && (text[..start].ends_with(is_word) || text[end..].starts_with(is_word)) {
+                continue;
+            }
+            let stripped = text[..start].trim_end().len();
+            self.encode_segment(&text[done..if token.lstrip { stripped.max(done) } else { start }], &mut encoded);
             encoded.push(id);
-            rest = &rest[at + found.len()..];
+            done = if token.rstrip { text.len() - text[end..].trim_start().len() } else { end };
         }
-        self.encode_segment(rest, &mut encoded);
+        self.encode_segment(&text[done..], &mut encoded);
         encoded
     }
 
@@ -204,6 +212,9 @@ impl Judges {
     /// Whether a row comes back, by states and pairs; `None` where these do not tell.
     fn by_machine(&self, ids: &[u32]) -> Option<bool> {
         let is_added = |id: &u32| self.tokenizer.added(*id).is_some();
+        if ids.iter().filter_map(|id| self.tokenizer.added(*id)).any(|added| !added.is_border()) {
+            return None;
+        }
         let segments: Vec<Option<bool>> = ids.split(is_added).map(|segment| self.segment_by_machine(segment)).collect();
         // The text of an added token may begin in one and reach into a sampled one.
         let bytes = self.bytes(ids);
@@ -288,6 +299,10 @@ impl Judges {
     }
 }
 
+fn is_mark(c: char) -> bool {
+    canonical_combining_class(c) != 0
+}
+
 /// An audit as if it had been as much work as another: who answered and how is no part of what a row is.
 fn same_work(audit: RowAudit, other: &RowAudit) -> RowAudit {
     RowAudit { engine: other.engine, encoded_bytes: other.encoded_bytes, ..audit }
@@ -339,6 +354,8 @@ macro_rules! kinds {
 
 kinds! {
     gpt2 Kind { family: "gpt2", ..Kind::default() };
+    gpt2_beside Kind { family: "gpt2", added: &APART, flags: &["lstrip", "rstrip"], ..Kind::default() };
+    qwen_nfc_beside Kind { family: "qwen", nfc: true, added: &APART, flags: &["single_word", "rstrip"], ..Kind::default() };
     gpt2_scrambled Kind { family: "gpt2", scrambled: true, added: &APART, ..Kind::default() };
     digits Kind { family: "digits", added: &APART, ..Kind::default() };
     cl100k_whole_words Kind { family: "cl100k", whole_words: true, added: &APART, ..Kind::default() };

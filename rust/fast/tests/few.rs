@@ -104,9 +104,9 @@ fn whole_words() {
 /// reference looks for them.
 #[test]
 fn texts_of_added_tokens_that_share_bytes() {
-    for looked_for_last in [false, true] {
+    for flags in [&[][..], &["normalized"]] {
         for added in [&["ab", "bc"], &["bc", "ab"], &["aa", "ba"]] {
-            let kind = Kind { family: "cl100k", added, looked_for_last, ..Kind::default() };
+            let kind = Kind { family: "cl100k", added, flags, ..Kind::default() };
             exhaust(kind, &["a", "b", "c", "ca", "cb"], &[]);
         }
     }
@@ -118,5 +118,54 @@ fn texts_of_added_tokens() {
     for family in FAMILIES {
         exhaust(Kind { family, added: &["<a>"], ..Kind::default() }, &["<", "a", ">", "<a", ">a", "aa", "a<"], &[]);
         exhaust(Kind { family, added: &["aba", "ac"], ..Kind::default() }, &["a", "b", "c", "ab", "ba", "ca"], &[]);
+    }
+}
+
+/// The reference judges rows where the neighbours of such a token change something, and no others.
+#[test]
+fn neighbours_that_change_nothing_are_as_others() {
+    for flags in [&["lstrip"], &["rstrip"], &["single_word"]] {
+        let kind = Kind { family: "gpt2", added: &["<m>"], flags, ..Kind::default() };
+        let tokenizer = kind.of_few(&["a", "!", " "], &[]);
+        let id = |text: &&str| (0..tokenizer.outside()).find(|&id| tokenizer.surface(id) == Some(text.as_bytes()));
+        for left in ["", "a", "!", " "] {
+            for right in ["", "a", "!", " "] {
+                let ids: Vec<u32> = [left, "<m>", right].iter().filter_map(id).collect();
+                let changes = match flags[0] {
+                    "lstrip" => left == " ",
+                    "rstrip" => right == " ",
+                    _ => left == "a" || right == "a",
+                };
+                let found = by_fast(&tokenizer, &Row { ids: &ids, ..Row::default() });
+                assert_eq!(found.is_none(), changes, "{flags:?}: {left:?}, {right:?}");
+            }
+        }
+    }
+}
+
+/// Added tokens that look at what stands beside them: spaces, words, broken and empty tokens, other added tokens; and their texts
+/// spelled by others.
+#[test]
+fn added_tokens_that_look_beside_them() {
+    let all = [
+        &["lstrip"][..],
+        &["rstrip"],
+        &["single_word"],
+        &["lstrip", "rstrip"],
+        &["single_word", "rstrip", "normalized"],
+        &["single_word", "lstrip"],
+    ];
+    for flags in all {
+        for family in ["gpt2", "o200k"] {
+            let kind = Kind { family, flags, ..Kind::default() };
+            exhaust_parts(
+                Kind { added: &["<m>", "[x]"], ..kind },
+                &[" ", "a", "!", "<m", "\u{85}"],
+                &[],
+                &[b"\xc2", b"\x85"],
+            );
+            exhaust(Kind { added: &["ab", "\t", "b"], ..kind }, &["a", " a", "  !", "\n", "\u{301}"], &[]);
+            exhaust(Kind { added: &["aa", "aba"], ..kind }, &["a", "b", " ", "_"], &[]);
+        }
     }
 }

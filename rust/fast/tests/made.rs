@@ -74,15 +74,14 @@ const GROWTH: usize = 600;
 
 /// What a tokenizer is made of.
 #[derive(Clone, Copy, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each turns one part of a tokenizer on")]
 pub(super) struct Kind {
     pub(super) family: &'static str,
     pub(super) nfc: bool,
     /// `ignore_merges`, and some merges are missing.
     pub(super) whole_words: bool,
     pub(super) added: &'static [&'static str],
-    /// The first of the added tokens is `normalized`: the reference looks for it where it has found no other one.
-    pub(super) looked_for_last: bool,
+    /// The flags of the first of the added tokens. Where it is `normalized`, the reference looks for it last of all.
+    pub(super) flags: &'static [&'static str],
     /// Merges in another order than they were learned in: not every token is what its bytes are encoded to.
     pub(super) scrambled: bool,
 }
@@ -149,8 +148,9 @@ impl Kind {
         let added: Vec<Value> = (first..)
             .zip(self.added)
             .map(|(id, content)| {
-                json!({"id": id, "content": content, "single_word": false, "lstrip": false, "rstrip": false,
-                       "normalized": self.looked_for_last && id == first, "special": id % 2 == 0})
+                let has = |flag| id == first && self.flags.contains(&flag);
+                json!({"id": id, "content": content, "single_word": has("single_word"), "lstrip": has("lstrip"),
+                       "rstrip": has("rstrip"), "normalized": has("normalized"), "special": id % 2 == 0})
             })
             .collect();
         let json = json!({
