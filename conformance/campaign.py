@@ -1,6 +1,6 @@
 """Compare the fast engine with the reference on many millions of tokens of every mix, on every handed tokenizer.
 
-Use: python conformance/campaign.py [--tokens 8000000] [--processes 2] [--names qwen3 ...] [--out campaign]
+Use: python conformance/campaign.py [--tokens 8000000] [--processes 2] [--names qwen3 ...] [--flags] [--out campaign]
 
 The work is done in units of one tokenizer and one seed. ``OUT.jsonl`` holds what each unit counted, so a run that was
 stopped goes on where it was; ``OUT.json`` is the summary. The exit code is 1 where anything differs.
@@ -16,7 +16,9 @@ import sys
 import time
 from dataclasses import asdict
 from functools import cache
+from itertools import product
 from pathlib import Path
+from random import Random
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -28,15 +30,23 @@ UNIT = 2_000_000
 """Tokens of a unit: some seconds, and room for a row of the longest."""
 PIPELINE_EVERY = 8
 """Every so many seeds the options of a pipeline are on, so that its columns hold something."""
+FLAGS = "+flags"
+FLAGGED = 0.3
+"""Share of the added tokens that have a flag, where they are given other ones."""
 HEAD = ("rows", "tokens", "drifting", "spans", "fast", "differences")
 
 
 @cache
 def vocabulary(name: str) -> Vocabulary:
-    """A handed tokenizer."""
+    """A handed tokenizer, of which the added tokens have other flags where that stands behind its name."""
     from shared import tokenizer_path  # noqa: PLC0415 - where nothing was handed over, importing it skips the tests
 
-    return Vocabulary(tokenizer_path(name).read_text(encoding="utf-8"))
+    file = json.loads(tokenizer_path(name.removesuffix(FLAGS)).read_text(encoding="utf-8"))
+    if name.endswith(FLAGS):
+        random = Random(name)
+        for token, flag in product(file["added_tokens"], ("lstrip", "rstrip", "single_word")):
+            token[flag] = random.random() < FLAGGED
+    return Vocabulary(json.dumps(file))
 
 
 def compared(name: str, tokens: int, *, seed: int) -> Outcome:
@@ -58,11 +68,11 @@ def unit(work: tuple[str, int]) -> dict[str, Any]:
 
 def table(counts: dict[str, dict[str, Count]]) -> str:
     """Lines of counts by tokenizer and mix."""
-    lines = [f"{'tokenizer':16}{'mix':10}" + "".join(f"{name:>13}" for name in HEAD)]
+    lines = [f"{'tokenizer':20}{'mix':10}" + "".join(f"{name:>13}" for name in HEAD)]
     for name, mixes in counts.items():
         for mix, count in mixes.items():
             values = asdict(count)
-            lines.append(f"{name:16}{mix:10}" + "".join(f"{values[column]:>13,}" for column in HEAD))
+            lines.append(f"{name:20}{mix:10}" + "".join(f"{values[column]:>13,}" for column in HEAD))
     return "\n".join(lines)
 
 
@@ -87,6 +97,9 @@ def main() -> int:
     parser.add_argument("--tokens", type=int, default=8_000_000, help="tokens per tokenizer")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--names", nargs="*", help="tokenizers; all by default")
+    parser.add_argument(
+        "--flags", action="store_true", help="let added tokens look at what stands beside them, at random"
+    )
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("campaign"), help="files to write, without their endings")
     options = parser.parse_args()
@@ -96,7 +109,8 @@ def main() -> int:
     journal = options.out.with_suffix(".jsonl")
     done = [json.loads(line) for line in journal.read_text().splitlines()] if journal.exists() else []
     seeds = range(options.first_seed, options.first_seed + max(1, -(-options.tokens // UNIT)))
-    wanted = [(name, seed) for name in options.names or NAMES for seed in seeds]
+    names = [name + FLAGS * options.flags for name in options.names or NAMES]
+    wanted = [(name, seed) for name in names for seed in seeds]
     known = {(each["name"], each["seed"]) for each in done}
     started = time.perf_counter()
     with journal.open("a") as file, multiprocessing.get_context("spawn").Pool(options.processes) as pool:
