@@ -37,11 +37,12 @@ pub(crate) struct Merges<'a>(pub(crate) Vec<RawMerge<'a>>);
 impl<'de: 'a, 'a> Deserialize<'de> for Merges<'a> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let merges = Vec::<Merge<'a>>::deserialize(deserializer)?;
-        Ok(Self(merges.into_iter().map(|merge| merge.0).collect()))
+        Ok(Self(merges.into_iter().filter_map(|merge| merge.0).collect()))
     }
 }
 
-struct Merge<'a>(RawMerge<'a>);
+/// `None` for a line that the reference takes for no merge.
+struct Merge<'a>(Option<RawMerge<'a>>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Merge<'a> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -52,6 +53,16 @@ impl<'de: 'a, 'a> Deserialize<'de> for Merge<'a> {
 /// Takes `"a b"` as older files have it, or `["a", "b"]`.
 struct MergeVisitor;
 
+/// What the first line of a `merges.txt` begins with. The reference skips all such lines, but no such pairs.
+const HEADER: &str = "#version";
+
+fn sides<E: serde::de::Error>(line: &str) -> Result<Option<(&str, &str)>, E> {
+    if line.starts_with(HEADER) {
+        return Ok(None);
+    }
+    line.split_once(' ').map(Some).ok_or_else(|| E::custom("a merge has two sides"))
+}
+
 impl<'de> serde::de::Visitor<'de> for MergeVisitor {
     type Value = Merge<'de>;
 
@@ -60,22 +71,46 @@ impl<'de> serde::de::Visitor<'de> for MergeVisitor {
     }
 
     fn visit_borrowed_str<E: serde::de::Error>(self, merge: &'de str) -> Result<Self::Value, E> {
-        let (left, right) = merge.split_once(' ').ok_or_else(|| E::custom("a merge has two sides"))?;
-        Ok(Merge((left.into(), right.into())))
+        Ok(Merge(sides(merge)?.map(|(left, right)| (left.into(), right.into()))))
     }
 
     fn visit_str<E: serde::de::Error>(self, merge: &str) -> Result<Self::Value, E> {
-        let (left, right) = merge.split_once(' ').ok_or_else(|| E::custom("a merge has two sides"))?;
-        Ok(Merge((left.to_owned().into(), right.to_owned().into())))
+        Ok(Merge(sides(merge)?.map(|(left, right)| (left.to_owned().into(), right.to_owned().into()))))
     }
 
     fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut sides: A) -> Result<Self::Value, A::Error> {
         let mut side =
             || sides.next_element::<Side<'de>>()?.ok_or_else(|| serde::de::Error::custom("a merge has two sides"));
-        Ok(Merge((side()?.0, side()?.0)))
+        Ok(Merge(Some((side()?.0, side()?.0))))
     }
 }
 
 /// A string that is borrowed where the file has no escapes in it.
 #[derive(Deserialize)]
 struct Side<'a>(#[serde(borrow)] Cow<'a, str>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merges(json: &str) -> Option<Vec<(String, String)>> {
+        let json = format!(r#"{{"model": {{"merges": {json}}}}}"#);
+        let file: File<'_> = serde_json::from_str(&json).ok()?;
+        Some(file.model.merges.0.into_iter().map(|(left, right)| (left.into_owned(), right.into_owned())).collect())
+    }
+
+    #[test]
+    fn merges_are_read_as_the_reference_reads_them() {
+        let pair = |left: &str, right: &str| (left.to_owned(), right.to_owned());
+        assert_eq!(merges(r#"["a b", "\u00e9 b"]"#), Some(vec![pair("a", "b"), pair("é", "b")]));
+        assert_eq!(merges(r#"[["a", "b"], ["\u00e9", "b c"]]"#), Some(vec![pair("a", "b"), pair("é", "b c")]));
+        assert_eq!(merges(r#"["ab"]"#), None);
+        // Lines of a header, in whichever place, are none; pairs that look so are.
+        assert_eq!(
+            merges(r##"["#version: 0.2", "a b", "#version c", "#versio n"]"##).map(|merges| merges.len()),
+            Some(2)
+        );
+        assert_eq!(merges(r##"["\u0023version: 0.2"]"##), Some(Vec::new()));
+        assert_eq!(merges(r##"[["#version", "c"]]"##), Some(vec![pair("#version", "c")]));
+    }
+}

@@ -504,6 +504,12 @@ FAULTS = (
         "false",
     ),
     Fault(
+        "a line of a header is a merge",
+        "rust/file.rs",
+        "if line.starts_with(HEADER) {",
+        "if false {",
+    ),
+    Fault(
         "nobody looks at what stands beside an added token that does",
         "rust/fast/redo.rs",
         "!fast.beside.are_alone(ids, &fast.texts)",

@@ -55,6 +55,22 @@ def test_the_second_exposure(name: str) -> None:
     compared(name, vocabulary(name), TOKENS["families"], **PIPELINE)
 
 
+def test_merges_in_lines_as_older_files_have_them() -> None:
+    """The reference skips what looks like the header of a `merges.txt`, wherever it stands."""
+    spec = json.loads(families()["cl100k"])
+    spec["added_tokens"] = []
+    model = spec["model"]
+    word = "#versionZ"
+    first = [[word[:at], word[at]] for at in range(1, len(word))]
+    for left, right in first:
+        model["vocab"].setdefault(left + right, len(model["vocab"]))
+    model["merges"] = ["#version: 0.2", *map(" ".join, first + model["merges"])]
+    known = Vocabulary(json.dumps(spec))
+    compared("lines", known, TOKENS["families"])
+    assert known.core.fast
+    assert [known.core.token_bytes(token) for token in known.encode(word)] == [b"#version", b"Z"]
+
+
 # The harness itself
 
 
