@@ -110,7 +110,7 @@ mod tests {
             merges(r##"["#version: 0.2", "a b", "#version c", "#versio n"]"##).map(|merges| merges.len()),
             Some(2)
         );
-        assert_eq!(merges(r##"["\u0023version: 0.2"]"##), Some(Vec::new()));
+        assert_eq!(merges(r#"["\u0023version: 0.2"]"#), Some(Vec::new()));
         assert_eq!(merges(r##"[["#version", "c"]]"##), Some(vec![pair("#version", "c")]));
     }
 }
