@@ -494,7 +494,7 @@ FAULTS = (
     Fault(
         "pairs of whole texts are taken in the order in which they were asked",
         "rust/sentence/scan.rs",
-        "suspects.sort_by_key(|suspect| suspect.tokens.start);",
+        "found.suspects.sort_by_key(|suspect| suspect.tokens.start);",
         "",
     ),
     Fault(
