@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import tito_audit as tito
+from families import families
 from fast import FastCore, made_fast
 from lines import write
 from tiny import straddler
@@ -104,6 +105,15 @@ def test_the_report_says_who_judged_and_why_not_the_fast_engine() -> None:
         own = tito.audit([{"token_ids": [97]}], tito.load_tokenizer(OBJECT))
     assert own.statistics.rows_by_engine == {"python": 1}
     assert own.tokenizer[4:] == ("python", "an object with encode and decode judges itself")
+
+
+def test_the_report_says_where_the_fast_engine_left_all_rows_to_the_reference(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text(families()["cl100k_nfc"], encoding="utf-8")
+    tok = tito.load_tokenizer(tmp_path)
+    ids = [*tok.encode("<out>").tolist(), *tok.encode("\n").tolist()]
+    report = tito.audit([{"token_ids": ids}], tok)
+    assert (tok.engine, report.statistics.rows_by_engine) == ("fast", {"reference": 1})
+    assert "reference 1 row; 0 rows of the fast engine" in str(report)
 
 
 def test_reports_of_both_engines_add_up() -> None:

@@ -41,7 +41,7 @@ def _summary(page: Page) -> Iterator[tuple[str, str]]:
     if s.invalid_utf8_rows:
         yield "invalid UTF-8", rows_of(s.invalid_utf8_rows, s.rows_checked)
     yield "ownership", _ownership(report)
-    if "fast" in s.rows_by_engine:
+    if s.rows_by_engine and "fast" in {report.tokenizer.engine, *s.rows_by_engine}:
         yield "engines", _engines(report)
     yield (
         "findings",
