@@ -41,12 +41,13 @@ def vocabulary(name: str) -> Vocabulary:
     """A handed tokenizer, of which the added tokens have other flags where that stands behind its name."""
     from shared import tokenizer_path  # noqa: PLC0415 - where nothing was handed over, importing it skips the tests
 
-    file = json.loads(tokenizer_path(name.removesuffix(FLAGS)).read_text(encoding="utf-8"))
+    text = tokenizer_path(name.removesuffix(FLAGS)).read_text(encoding="utf-8")
     if name.endswith(FLAGS):
-        random = Random(name)
+        file, random = json.loads(text), Random(name)
         for token, flag in product(file["added_tokens"], ("lstrip", "rstrip", "single_word")):
             token[flag] = random.random() < FLAGGED
-    return Vocabulary(json.dumps(file))
+        text = json.dumps(file)
+    return Vocabulary(text)
 
 
 def compared(name: str, tokens: int, *, seed: int) -> Outcome:

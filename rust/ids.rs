@@ -44,7 +44,9 @@ mod tests {
     proptest! {
         #[test]
         fn a_string_has_the_id_of_its_place(
-            strings in prop::collection::btree_set("[ab]{0,7}", 0..200), gap in 1..4usize, others in prop::collection::vec("[ab]{0,8}", 20),
+            strings in prop::collection::btree_set("[ab]{0,7}", 0..200),
+            gap in 1..4usize,
+            others in prop::collection::vec("[ab]{0,8}", 20),
         ) {
             let by_id: Vec<_> = strings.iter().flat_map(|string| {
                 std::iter::once(Some(string.as_str())).chain(std::iter::repeat_n(None, gap - 1))

@@ -42,6 +42,11 @@ impl Added {
     pub fn is_border(&self) -> bool {
         !self.token.lstrip && !self.token.rstrip
     }
+
+    /// Whether what stands beside it has a say in where it is found, or in what it covers.
+    pub(crate) fn looks_beside(&self) -> bool {
+        !self.is_border() || self.token.single_word
+    }
 }
 
 /// Which ids are beyond the vocabulary, and what stands for them.

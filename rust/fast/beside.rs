@@ -21,25 +21,23 @@ pub(crate) struct Beside {
 
 impl Beside {
     pub(crate) fn new(tokenizer: &Tokenizer) -> Self {
-        let looks = |token: &AddedToken| token.lstrip || token.rstrip || token.single_word;
-        let added = tokenizer.added_tokens().iter().filter(|(_, added)| looks(&added.token));
-        let tokens: HashMap<u32, AddedToken> = added.map(|(&id, added)| (id, added.token.clone())).collect();
+        let looking = tokenizer.added_tokens().iter().filter(|(_, added)| added.looks_beside());
+        let tokens: HashMap<u32, AddedToken> = looking.map(|(&id, added)| (id, added.token.clone())).collect();
         let ids = tokens.keys().min().copied().unwrap_or(1)..=tokens.keys().max().copied().unwrap_or(0);
         Self { tokens, ids }
     }
 
-    /// Where such tokens are among others.
-    pub(crate) fn places<'i>(&'i self, ids: &'i [u32]) -> impl Iterator<Item = usize> + 'i {
+    /// Such tokens among others, each with its place.
+    pub(crate) fn among<'i>(&'i self, ids: &'i [u32]) -> impl Iterator<Item = (usize, &'i AddedToken)> + 'i {
         let ids = if self.tokens.is_empty() { &[] } else { ids };
-        let places = ids.iter().enumerate().filter(|(_, id)| self.ids.contains(id));
-        places.filter(|(_, id)| self.tokens.contains_key(id)).map(|(at, _)| at)
+        let near = ids.iter().enumerate().filter(|(_, id)| self.ids.contains(id));
+        near.filter_map(|(at, id)| Some((at, self.tokens.get(id)?)))
     }
 
     /// Whether all such tokens of a row have neighbours that change nothing; no where that is not told.
     pub(crate) fn are_alone(&self, ids: &[u32], texts: &Texts) -> bool {
         let text = |&id: &u32| std::str::from_utf8(texts.bytes(id)).unwrap_or_default();
-        self.places(ids).all(|at| {
-            let token = &self.tokens[&ids[at]];
+        self.among(ids).all(|(at, token)| {
             let before = ids[..at].last().map(|id| text(id).chars().next_back());
             let behind = ids.get(at + 1).map(|id| text(id).chars().next());
             let strips = [(before, token.lstrip), (behind, token.rstrip)];

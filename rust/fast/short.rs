@@ -32,15 +32,18 @@ impl Fast {
                 && self.kinds.is_open(kind(end - 1), BORDER) == 0
         }));
         self.scan_rows(ids, offsets.iter().map(|offset| offset - first), &mut work.cache, scanned);
-        let mut row = 0;
-        for &edge in &scanned.suspects {
-            while offsets[row + 1] - first <= edge {
-                row += 1;
-            }
-            clean[row] = false;
+        doubt(scanned.suspects.iter().copied(), offsets, clean);
+        doubt(self.beside.among(ids).map(|(at, _)| at), offsets, clean);
+    }
+}
+
+/// Say nothing of the rows that hold some places, which are in order.
+fn doubt(places: impl Iterator<Item = usize>, offsets: &[usize], clean: &mut [bool]) {
+    let mut row = 0;
+    for place in places {
+        while offsets[row + 1] - offsets[0] <= place {
+            row += 1;
         }
-        for at in self.beside.places(ids) {
-            clean[offsets.partition_point(|offset| offset - first <= at) - 1] = false;
-        }
+        clean[row] = false;
     }
 }

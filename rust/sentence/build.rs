@@ -81,8 +81,7 @@ fn added(tokenizer: &Tokenizer) -> Result<Trie, Refusal> {
 
 /// Whether what stands beside it, or the normalizer, has a say in where it is found.
 fn is_odd(added: &Added) -> bool {
-    let token = &added.token;
-    token.lstrip || token.rstrip || token.single_word || token.normalized
+    added.looks_beside() || added.token.normalized
 }
 
 /// What every id is.

@@ -163,8 +163,8 @@ impl Plan {
             "pre_tokenizer": if self.has_split { split } else { Value::Null },
             "decoder": {"type": "Sequence", "decoders": decoders},
             "model": {
-                "type": "BPE", "unk_token": "<unk>", "fuse_unk": true, "byte_fallback": self.unknown != Unknown::OfOtherText, "vocab": vocab,
-                "merges": merges
+                "type": "BPE", "unk_token": "<unk>", "fuse_unk": true,
+                "byte_fallback": self.unknown != Unknown::OfOtherText, "vocab": vocab, "merges": merges
             },
         })
     }
