@@ -32,22 +32,34 @@ PIPELINE_EVERY = 8
 """Every so many seeds the options of a pipeline are on, so that its columns hold something."""
 FLAGS = "+flags"
 FLAGGED = 0.3
-"""Share of the added tokens that have a flag, where they are given other ones."""
+"""Share of the added tokens that have a flag, of each flag, where they are given other ones."""
 HEAD = ("rows", "tokens", "drifting", "spans", "fast", "differences")
 
 
 @cache
 def vocabulary(name: str) -> Vocabulary:
-    """A handed tokenizer, of which the added tokens have other flags where that stands behind its name."""
+    """A handed tokenizer; where that stands behind its name, its added tokens have other flags, and some are nested."""
     from shared import tokenizer_path  # noqa: PLC0415 - where nothing was handed over, importing it skips the tests
 
     text = tokenizer_path(name.removesuffix(FLAGS)).read_text(encoding="utf-8")
     if name.endswith(FLAGS):
         file, random = json.loads(text), Random(name)
-        for token, flag in product(file["added_tokens"], ("lstrip", "rstrip", "single_word")):
+        for token, flag in product(file["added_tokens"], ("lstrip", "rstrip", "single_word", "normalized")):
             token[flag] = random.random() < FLAGGED
+        file["added_tokens"] += nesting(file)
         text = json.dumps(file)
     return Vocabulary(text)
+
+
+def nesting(file: dict[str, Any]) -> list[dict[str, Any]]:
+    """An added token that another one begins, and two runs of tabs of which one begins the other."""
+    some = file["added_tokens"]
+    vocab = file["model"]["vocab"]
+    first = 1 + max(
+        [len(vocab) - 1 if isinstance(vocab, list) else max(vocab.values()), *(token["id"] for token in some)]
+    )
+    texts = (some[-1]["content"] + "\n", "\t\t", "\t\t\t")
+    return [{**some[-1], "id": first + at, "content": content} for at, content in enumerate(texts)]
 
 
 def compared(name: str, tokens: int, *, seed: int) -> Outcome:
@@ -98,9 +110,7 @@ def main() -> int:
     parser.add_argument("--tokens", type=int, default=8_000_000, help="tokens per tokenizer")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--names", nargs="*", help="tokenizers; all by default")
-    parser.add_argument(
-        "--flags", action="store_true", help="let added tokens look at what stands beside them, at random"
-    )
+    parser.add_argument("--flags", action="store_true", help="give added tokens other flags at random, and nest some")
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("campaign"), help="files to write, without their endings")
     options = parser.parse_args()

@@ -218,7 +218,11 @@ impl Drift<'_> {
         let pre_tokens = &self.encoded.pre_tokens;
         let at = pre_tokens.partition_point(|pre_token| pre_token.tokens.end <= span.reencoded.start);
         let id = self.encoded.ids[span.reencoded.start];
-        pre_tokens.get(at).is_some_and(|p| p.tokens == span.reencoded && !self.tokenizer.merges_make(id, &p.normalized))
+        pre_tokens.get(at).filter(|pre_token| pre_token.tokens == span.reencoded).is_some_and(|pre_token| {
+            // The model sees nothing of an added token that is found.
+            let is_found = self.tokenizer.added(id).is_some() && pre_token.normalized.is_empty();
+            !is_found && !self.tokenizer.merges_make(id, &pre_token.normalized)
+        })
     }
 }
 

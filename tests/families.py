@@ -76,6 +76,9 @@ ADDED = ("<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "<|
 LOOKING = {"<mask>": ("lstrip",), "<|sep|>": ("lstrip", "rstrip"), "whole": ("single_word",), "<out>": ("rstrip",)}
 """Of these, too: what stands beside them says where they are found and what they take with them."""
 
+NESTED = ("<call>", "<call>\n", " \t ", " \t  ")
+"""And of these: each begins another, or another begins it, and they are looked for behind the normalizer."""
+
 OVERLAPPING = ("<|DSML|", "|x<|", "xp", "pq", "qr-1-1", "-1 <|", "1\n\n", "é-", "'s-")
 """Of the others; each shares bytes with another one in some text."""
 
@@ -117,6 +120,7 @@ def _specs() -> Iterator[tuple[str, Spec]]:
                 for content, names in flags.items()
             ]
             tokenizer.add_special_tokens(added)
+            tokenizer.add_tokens([AddedToken(content, normalized=True) for content in NESTED])
         else:
             # The reference looks for those that are normalized last, whatever stands first in the text.
             added = [AddedToken(content, normalized=not nfc and at % 2 == 1) for at, content in enumerate(OVERLAPPING)]

@@ -7,8 +7,8 @@ use tokenizers::Model;
 
 use super::Fast;
 use super::added::AddedTexts;
-use super::beside::Beside;
 use super::cuts::Cuts;
+use super::doubtful::Doubtful;
 use super::fragments::fragments;
 use super::normal::{Composition, Normal};
 use super::texts::Texts;
@@ -82,7 +82,7 @@ impl Fast {
             pairs,
             texts,
             added,
-            beside: Beside::new(tokenizer),
+            doubtful: Doubtful::new(tokenizer, &normal),
             normal,
             atoms,
             comes_back,
@@ -121,8 +121,8 @@ fn normal(section: &Value) -> Option<Normal> {
 fn added(tokenizer: &Tokenizer, normal: &Normal) -> Result<AddedTexts, Refusal> {
     terms::special_texts(tokenizer)?;
     let tokens = || tokenizer.added_tokens().values().map(|added| &added.token);
-    if !matches!(normal, Normal::Identity) && tokens().any(|token| token.normalized) {
-        return Err("some of its added tokens are looked for in the normalized text");
+    if tokens().any(|token| token.normalized && !normal.keeps(&token.content)) {
+        return Err("its normalizer changes the text of an added token that is looked for behind it");
     }
     tokens().try_for_each(|token| terms::added_text(&token.content))?;
     // What decoding prints for a token is its content only if the decoder does not read it as stand-ins for bytes.
@@ -130,8 +130,7 @@ fn added(tokenizer: &Tokenizer, normal: &Normal) -> Result<AddedTexts, Refusal> 
     {
         return Err("the text of an added token is not what decoding prints for it");
     }
-    AddedTexts::new(tokens().map(|token| token.content.as_bytes()))
-        .ok_or("the text of an added token begins that of another")
+    AddedTexts::new(tokens().map(|token| token.content.as_bytes())).ok_or("an added token has no text")
 }
 
 fn pairs(

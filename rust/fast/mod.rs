@@ -8,9 +8,9 @@
 //! from the stretches (`crate::windows`).
 
 mod added;
-mod beside;
 mod build;
 mod cuts;
+mod doubtful;
 mod fragments;
 mod local;
 mod mend;
@@ -32,8 +32,8 @@ mod words;
 use std::collections::{HashMap, HashSet};
 
 use added::AddedTexts;
-use beside::Beside;
 use cuts::Cuts;
+use doubtful::Doubtful;
 use normal::Normal;
 use texts::Texts;
 use words::Words;
@@ -51,7 +51,7 @@ pub struct Fast {
     pairs: Pairs,
     texts: Texts,
     added: AddedTexts,
-    beside: Beside,
+    doubtful: Doubtful,
     normal: Normal,
     /// The token of every byte.
     atoms: [Option<u32>; 256],

@@ -23,7 +23,7 @@ impl Tokenizer {
     pub(super) fn find_windows(&self, fast: &Fast, ids: &[u32], scratch: &mut Scratch) -> Option<()> {
         let Scratch { scanned, windows, work } = scratch;
         windows.clear();
-        if !fast.beside.are_alone(ids, &fast.texts) {
+        if !fast.doubtful.are_found(ids, &fast.texts) {
             return None;
         }
         work.buffers.encoded = 0;
@@ -74,7 +74,7 @@ impl Tokenizer {
             return Outcome::NotProven;
         }
         if window.holds_added {
-            if fast.beside.is_spelled(text) {
+            if fast.doubtful.is_spelled(text) {
                 return Outcome::NotProven;
             }
             match self.trace_encode(text) {

@@ -33,7 +33,7 @@ impl Fast {
         }));
         self.scan_rows(ids, offsets.iter().map(|offset| offset - first), &mut work.cache, scanned);
         doubt(scanned.suspects.iter().copied(), offsets, clean);
-        doubt(self.beside.among(ids).map(|(at, _)| at), offsets, clean);
+        doubt(self.doubtful.among(ids), offsets, clean);
     }
 }
 

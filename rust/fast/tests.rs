@@ -4,6 +4,7 @@ mod few;
 mod made;
 
 use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use proptest::prelude::*;
@@ -12,7 +13,7 @@ use proptest::test_runner::{Config, TestRunner};
 use unicode_normalization_alignments::UnicodeNormalization;
 use unicode_normalization_alignments::char::canonical_combining_class;
 
-use made::{ADDED, APART, Kind, LEARNED, PHRASES};
+use made::{ADDED, APART, Kind, LEARNED, NESTED, PHRASES};
 
 use super::Fast;
 use crate::audit::{PipelineOptions, Row, RowAudit};
@@ -192,7 +193,8 @@ impl Judges {
 
     fn first_added<'t>(&'t self, text: &str) -> Option<(usize, u32, &'t str)> {
         let added = self.tokenizer.added_tokens().iter().map(|(&id, added)| (id, added.token.content.as_str()));
-        added.filter_map(|(id, content)| Some((text.find(content)?, id, content))).min()
+        let found = added.filter_map(|(id, content)| Some((text.find(content)?, id, content)));
+        found.min_by_key(|&(at, id, content)| (at, Reverse(content.len()), id))
     }
 
     fn encode_segment(&self, text: &str, encoded: &mut Vec<u32>) {
@@ -357,6 +359,7 @@ kinds! {
     gpt2_beside Kind { family: "gpt2", added: &APART, flags: &["lstrip", "rstrip"], ..Kind::default() };
     qwen_nfc_beside Kind { family: "qwen", nfc: true, added: &APART, flags: &["single_word", "rstrip"], ..Kind::default() };
     gpt2_scrambled Kind { family: "gpt2", scrambled: true, added: &APART, ..Kind::default() };
+    gpt2_nfc_nested Kind { family: "gpt2", nfc: true, added: &NESTED, ..Kind::default() };
     digits Kind { family: "digits", added: &APART, ..Kind::default() };
     cl100k_whole_words Kind { family: "cl100k", whole_words: true, added: &APART, ..Kind::default() };
     qwen_nfc Kind { family: "qwen", nfc: true, added: &APART, ..Kind::default() };

@@ -143,6 +143,49 @@ fn neighbours_that_change_nothing_are_as_others() {
     }
 }
 
+/// The reference judges rows that hold or spell an added token of which more than its text tells where it is found, and no others.
+#[test]
+fn rows_without_doubtful_tokens_are_as_others() {
+    let nested = Kind { family: "gpt2", added: &["<m>", "<m>!", "!"], ..Kind::default() };
+    let normalized =
+        Kind { family: "gpt2", nfc: true, added: &["<m>", "!"], flags: &["normalized"], ..Kind::default() };
+    for kind in [nested, normalized] {
+        let tokenizer = kind.of_few(&["<", "m", ">", "a"], &[]);
+        let id = |text: &&str| (0..tokenizer.outside()).find(|&id| tokenizer.surface(id) == Some(text.as_bytes()));
+        for row in [&["a"][..], &["a", "!", "a"], &["<", "m", "a", ">"], &["<", "m", "!"], &["a", "<", "a"]] {
+            let ids: Vec<u32> = row.iter().map(|text| id(text).unwrap()).collect();
+            assert!(by_fast(&tokenizer, &Row { ids: &ids, ..Row::default() }).is_some(), "{row:?}");
+        }
+        for row in [&["<m>"][..], &["a", "<m>", "a"], &["<", "m", ">"], &["a", "<", "m", ">", "!"]] {
+            let ids: Vec<u32> = row.iter().map(|text| id(text).unwrap()).collect();
+            assert!(by_fast(&tokenizer, &Row { ids: &ids, ..Row::default() }).is_none(), "{row:?}");
+        }
+    }
+}
+
+/// Added tokens of which one begins another: which of them is found is told by what follows.
+#[test]
+fn added_tokens_of_which_one_begins_another() {
+    for family in FAMILIES {
+        for flags in [&[][..], &["normalized"], &["rstrip"]] {
+            let kind = Kind { family, flags, ..Kind::default() };
+            exhaust(Kind { added: &["  ", "   ", "x "], ..kind }, &["a", " ", " a", "a ", "\n"], &[]);
+            exhaust(Kind { added: &["aa", "aab", "aabb", "ba"], ..kind }, &["a", "b", "ab", " aa"], &[]);
+        }
+    }
+}
+
+/// Added tokens that are looked for behind the normalizer, which may make their text, or take it apart.
+#[test]
+fn added_tokens_behind_the_normalizer() {
+    for family in ["gpt2", "qwen", "o200k"] {
+        let kind = Kind { family, nfc: true, flags: &["normalized"], ..Kind::default() };
+        exhaust(Kind { added: &["가", "a"], ..kind }, &["\u{1100}", "\u{1161}", "\u{11a8}", "b", " "], &[]);
+        exhaust(Kind { added: &["e", "ea", "<"], ..kind }, &["a", "\u{301}", "\u{e9}", "b"], &[]);
+        exhaust_parts(Kind { added: &["\u{3b}"], ..kind }, &["a", "\u{37e}", " "], &[], &[b"\xcd", b"\xbe"]);
+    }
+}
+
 /// Added tokens that look at what stands beside them: spaces, words, broken and empty tokens, other added tokens; and their texts
 /// spelled by others.
 #[test]

@@ -69,6 +69,8 @@ pub(super) const PHRASES: [&str; 49] = [
 pub(super) const ADDED: [&str; 5] = ["<|im|>", "<a>", "|im", "a>\n", "日"];
 /// Added tokens that keep apart.
 pub(super) const APART: [&str; 4] = ["<|im|>", "<a>", "[x]", "\u{327}é"];
+/// Added tokens of which one begins another.
+pub(super) const NESTED: [&str; 6] = ["<|im|>", "<a>", "[x]", "(y)", "\t\t", "\t\t\t"];
 /// Tokens beside the bytes.
 const GROWTH: usize = 600;
 
