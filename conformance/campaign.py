@@ -52,14 +52,13 @@ def vocabulary(name: str) -> Vocabulary:
 
 
 def nesting(file: dict[str, Any]) -> list[dict[str, Any]]:
-    """An added token that another one begins, and two runs of tabs of which one begins the other."""
-    some = file["added_tokens"]
-    vocab = file["model"]["vocab"]
-    first = 1 + max(
-        [len(vocab) - 1 if isinstance(vocab, list) else max(vocab.values()), *(token["id"] for token in some)]
-    )
-    texts = (some[-1]["content"] + "\n", "\t\t", "\t\t\t")
-    return [{**some[-1], "id": first + at, "content": content} for at, content in enumerate(texts)]
+    """An added token that another one begins, if there is one, and two runs of tabs of which one begins the other."""
+    vocab, some = file["model"]["vocab"], file["added_tokens"]
+    ids = range(len(vocab)) if isinstance(vocab, list) else vocab.values()
+    first = 1 + max([*ids, *(token["id"] for token in some)])
+    texts = [*(token["content"] + "\n" for token in some[-1:]), "\t\t", "\t\t\t"]
+    plain = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
+    return [{"id": first + at, "content": content, **plain} for at, content in enumerate(texts)]
 
 
 def compared(name: str, tokens: int, *, seed: int) -> Outcome:

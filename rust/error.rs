@@ -1,6 +1,7 @@
 //! What can go wrong, said in the words of a user's file.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -51,9 +52,27 @@ impl Error {
     }
 }
 
+thread_local! {
+    /// Whether a panic of this thread becomes an error.
+    static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
 /// Call the reference, and make an error of its panic.
 pub(crate) fn guarded<T>(call: impl FnOnce() -> Result<T>) -> Result<T> {
-    caught(call).unwrap_or_else(|message| Err(Error::reference(message)))
+    let was_guarded = IS_GUARDED.replace(true);
+    let result = caught(call);
+    IS_GUARDED.set(was_guarded);
+    result.unwrap_or_else(|message| Err(Error::reference(message)))
+}
+
+/// Let panics that become errors print nothing from now on: the error says what they would.
+pub fn silence_guarded_panics() {
+    let print = take_hook();
+    set_hook(Box::new(move |panic| {
+        if !IS_GUARDED.get() {
+            print(panic);
+        }
+    }));
 }
 
 /// Call what may panic, and give the message if it does.

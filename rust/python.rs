@@ -12,7 +12,7 @@ use crate::batch::{Batch, Ids};
 use crate::cause::Cause;
 use crate::columns::{AuditColumns, RealisedColumns};
 use crate::engine::{Answered, Engine};
-use crate::error::{Error, guarded};
+use crate::error::{Error, guarded, silence_guarded_panics};
 use crate::provenance_columns::{CharacterColumns, ProvenanceColumns};
 use crate::tokenizer::{LoadOptions, Tokenizer};
 
@@ -366,6 +366,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // moment would leave its child waiting for ever.
     let _ = PyArray1::<i64>::zeros(module.py(), 1, false).readonly();
     let _ = module.py().get_type::<TokenizerError>();
+    // Of this library alone: it has its own copy of what a hook is set in.
+    silence_guarded_panics();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("TOKENIZERS_VERSION", crate::TOKENIZERS_VERSION)?;
     module.add("DEBUG_BUILD", cfg!(debug_assertions))?;

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
+from tokenizers import AddedToken, Tokenizer, decoders, models
 
 import tito_audit as tito
 import zoo
@@ -306,6 +306,17 @@ def test_added_tokens_without_a_text_of_their_own_are_refused(contents: list[str
 def test_a_stage_that_panics_when_it_is_first_used_is_refused(tmp_path: Path) -> None:
     with pytest.raises(tito.TokenizerError):
         load(tmp_path, json.dumps(spec(pre_tokenizer={"type": "FixedLength", "length": 0})).encode())
+
+
+def test_a_panic_of_the_reference_is_an_error_of_its_row_and_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    # One added token strips the white space that is another.
+    tokenizer = Tokenizer(models.BPE({"a": 0, "Ġ": 1}, []))
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_tokens([AddedToken("x", rstrip=True), AddedToken("\t", lstrip=True)])
+    batch = tito.check_batch([[0], [2, 3, 1], [2, 0]], tito.load_tokenizer(tokenizer))
+    assert batch.errors == {1: "the reference tokenizer failed on this row: AddedVocabulary bad split"}
+    assert batch.drifted.tolist() == [False, False, False]
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_tower_of_marks_is_judged_in_memory_that_grows_with_it() -> None:

@@ -10,11 +10,14 @@ RECORD = (
         name="unreadable-record",
         severity="error",
         headline="the record cannot be read as token ids",
-        meaning="The row cannot be parsed, or an entry where an id should be is a fraction, a bool, a string or null.",
+        meaning="The row cannot be parsed, an entry where an id should be is a fraction, a bool, a string or null, or "
+        "the reference tokenizer itself fails on the row; the message says which.",
         why=BAD_ROW_LEFT_OUT,
         how_it_arises="Ids that went through a float column (pandas turns integers with a gap into floats), a log that "
-        "writes token strings, a line that was cut while the file was written.",
-        fix="Write ids as integers. After pandas: .astype('int64') on each row, with no null left.",
+        "writes token strings, a line that was cut while the file was written. The reference fails where an added "
+        "token strips white space that is another added token.",
+        fix="Write ids as integers. After pandas: .astype('int64') on each row, with no null left. Where the reference "
+        "fails, no encoder reads the text of this row either: take lstrip or rstrip from the added token.",
         example=TINY
         + """\
 >>> tito.check([0, 1.0], tok)
