@@ -20,6 +20,7 @@ mod draft;
 pub mod engine;
 pub mod error;
 pub mod fast;
+mod few_ids;
 mod file;
 mod ids;
 mod joining;

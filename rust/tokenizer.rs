@@ -2,7 +2,6 @@
 //! added tokens, and which stages can change a text.
 
 use std::collections::HashMap;
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -14,6 +13,7 @@ use crate::compose::{self, Form};
 use crate::decode::{DecodeTrace, Decoder};
 use crate::engine::{Proven, Unproven};
 use crate::error::{Error, Result, caught, guarded};
+use crate::few_ids::FewIds;
 use crate::joining::{Bytes, Joining};
 use crate::selftest;
 use crate::sources::Prefixes;
@@ -84,9 +84,7 @@ pub struct Tokenizer {
     /// How D follows from the surfaces alone, where it does.
     joining: Option<Joining>,
     known: Known,
-    added: HashMap<u32, Added>,
-    /// From the smallest to the largest of them.
-    added_range: RangeInclusive<u32>,
+    added: FewIds<Added>,
     unk: Option<u32>,
     prefixes: Prefixes,
     unicode_form: Option<Form>,
@@ -123,10 +121,8 @@ impl Tokenizer {
             let is_whitespace = std::str::from_utf8(surface).is_ok_and(|text| text.chars().all(char::is_whitespace));
             (id, Added { token: token.clone(), is_whitespace })
         });
-        let added: HashMap<u32, Added> = added.collect();
         let mut tokenizer = Self {
-            added_range: added.keys().min().copied().unwrap_or(1)..=added.keys().max().copied().unwrap_or(0),
-            added,
+            added: added.collect(),
             unk: unk_id(&reference, json),
             prefixes: Prefixes::probe(&reference),
             unicode_form: serde_json::to_value(reference.get_normalizer()).ok().as_ref().and_then(compose::form_of),
@@ -218,14 +214,13 @@ impl Tokenizer {
 
     /// Every added token by id.
     pub fn added_tokens(&self) -> &HashMap<u32, Added> {
-        &self.added
+        self.added.by_id()
     }
 
     /// The added token with this id.
     #[inline]
     pub fn added(&self, id: u32) -> Option<&Added> {
-        // They stand together nearly everywhere: most ids need no hash to be told from them.
-        if self.added_range.contains(&id) { self.added.get(&id) } else { None }
+        self.added.get(id)
     }
 
     /// Whether the model's unknown token has this id.

@@ -8,21 +8,17 @@
 //! Rows in which that matters are the reference's: rows that hold a token of the second sort, or one of the first between
 //! neighbours that matter, and rows that spell the text of one.
 
-use std::collections::{HashMap, HashSet};
-use std::ops::RangeInclusive;
+use std::collections::HashSet;
 
 use tokenizers::AddedToken;
 
 use crate::fast::normal::Normal;
 use crate::fast::texts::Texts;
+use crate::few_ids::FewIds;
 use crate::tokenizer::Tokenizer;
 
 /// The added tokens of a tokenizer that are not found by their text alone.
-pub(crate) struct Doubtful {
-    tokens: HashMap<u32, Doubt>,
-    /// From the least of their ids to the greatest.
-    ids: RangeInclusive<u32>,
-}
+pub(crate) struct Doubtful(FewIds<Doubt>);
 
 struct Doubt {
     token: AddedToken,
@@ -39,10 +35,7 @@ impl Doubtful {
             let is_told_by_neighbours = !is_behind_others && !nested.contains(token.content.as_str());
             (looks_beside || !is_told_by_neighbours).then(|| Doubt { token: token.clone(), is_told_by_neighbours })
         };
-        let doubts = all.iter().filter_map(|(&id, added)| Some((id, doubt(&added.token, added.looks_beside())?)));
-        let tokens: HashMap<u32, Doubt> = doubts.collect();
-        let ids = tokens.keys().min().copied().unwrap_or(1)..=tokens.keys().max().copied().unwrap_or(0);
-        Self { tokens, ids }
+        Self(all.iter().filter_map(|(&id, added)| Some((id, doubt(&added.token, added.looks_beside())?))).collect())
     }
 
     /// Where such tokens stand among others.
@@ -51,9 +44,8 @@ impl Doubtful {
     }
 
     fn doubts<'i>(&'i self, ids: &'i [u32]) -> impl Iterator<Item = (usize, &'i Doubt)> + 'i {
-        let ids = if self.tokens.is_empty() { &[] } else { ids };
-        let near = ids.iter().enumerate().filter(|(_, id)| self.ids.contains(id));
-        near.filter_map(|(at, id)| Some((at, self.tokens.get(id)?)))
+        let ids = if self.0.by_id().is_empty() { &[] } else { ids };
+        ids.iter().enumerate().filter_map(|(at, &id)| Some((at, self.0.get(id)?)))
     }
 
     /// Whether all such tokens of a row are found as others are; no where that is not told.
@@ -74,7 +66,7 @@ impl Doubtful {
 
     /// Whether a text holds that of such a token.
     pub(crate) fn is_spelled(&self, text: &str) -> bool {
-        self.tokens.values().any(|doubt| text.contains(&doubt.token.content))
+        self.0.by_id().values().any(|doubt| text.contains(&doubt.token.content))
     }
 }
 
