@@ -85,9 +85,10 @@ def corpus() -> list[str]:
 
 
 def chat_tokenizer() -> Tokenizer:
-    """Train a byte-level BPE: NFC, a GPT-4 style split, whole words first (`ignore_merges`), chat control tokens."""
+    """Train a byte-level BPE: NFC, the split of Llama 3, whole words first (`ignore_merges`), chat control tokens."""
     split = (
-        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+        r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
     )
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.NFC()
