@@ -99,6 +99,16 @@ def test_a_row_longer_than_the_budget_waits_until_enough_has_come_together(core:
     assert rows[0] == 0
 
 
+def test_nothing_is_chosen_before_a_row_of_middling_length_can_be_paid(core: Timed) -> None:
+    ledger = Recheck()
+    looked(ledger, core, [[0] * 20_000], 100.0)
+    _with_credit(ledger, 0.0)
+    rows = [[0] * 10, *[[0] * 1000] * 9]
+    done = [looked(ledger, core, rows, 0.25, first=10 * number).rows for number in range(4)]
+    assert done[:3] == [0, 0, 0]
+    assert done[3] > 0
+
+
 def test_short_rows_do_not_keep_a_long_one_from_its_turn(core: Timed) -> None:
     ledger = Recheck()
     looked(ledger, core, [[0] * 20_000], 100.0)

@@ -137,7 +137,9 @@ class Recheck:
         if not is_fast.any():  # what the reference did itself earns nothing
             return NOTHING
         self._credit += earned
-        if self._credit <= self._call and not any(self._owed.values()):
+        # Choosing costs as much as judging a few short rows: it has to wait until a row of middling length can be paid.
+        middling = int(asked.offsets[-1]) / len(is_fast) * self._per_token
+        if self._credit <= self._call + middling and not any(self._owed.values()):
             return NOTHING
         fast = np.flatnonzero(is_fast)
         work = _work(asked.offsets, columns["drifted"], fast)
@@ -165,6 +167,10 @@ class Recheck:
     def _call(self) -> float:
         return self._call_seconds / self._calls
 
+    @property
+    def _per_token(self) -> float:
+        return self._seconds / self._tokens
+
     def _chosen(
         self,
         fast: NDArray[np.int64],
@@ -181,7 +187,7 @@ class Recheck:
                 first = candidates[_lowest(lots(fast[candidates]), missing)]
                 chosen[first] = True
                 self._owed[kind] -= len(first)
-        cost = work * (self._seconds / self._tokens)
+        cost = work * self._per_token
         room = self._credit - self._call - float(cost[chosen].sum())
         # Short rows must not spend all that ever comes in, or a long row would never have its turn: while one waits,
         # half of what is earned is put by for it.
