@@ -76,8 +76,8 @@ ADDED = ("<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "<|
 LOOKING = {"<mask>": ("lstrip",), "<|sep|>": ("lstrip", "rstrip"), "whole": ("single_word",), "<out>": ("rstrip",)}
 """Of these, too: what stands beside them says where they are found and what they take with them."""
 
-NESTED = ("<call>", "<call>\n", " \t ", " \t  ")
-"""And of these: each begins another, or another begins it, and they are looked for behind the normalizer."""
+NESTED = ("<call>", "<call>\n", " \t ", " \t  ", "\t <")
+"""And of these: some begin another, some reach into another, and they are looked for behind the normalizer."""
 
 OVERLAPPING = ("<|DSML|", "|x<|", "xp", "pq", "qr-1-1", "-1 <|", "1\n\n", "é-", "'s-")
 """Of the others; each shares bytes with another one in some text."""

@@ -457,8 +457,8 @@ FAULTS = (
     Fault(
         "an added token that another one reaches into is a border",
         "rust/fast/build.rs",
-        "if !overlapping.contains(bytes) {",
-        "if !overlapping.contains(&bytes[..0]) {",
+        "!overlapping.contains(texts.bytes(id))",
+        "true",
     ),
     Fault(
         "a window passes with the text of an added token in it",
@@ -512,7 +512,7 @@ FAULTS = (
     Fault(
         "nobody looks at what stands beside an added token that does",
         "rust/fast/redo.rs",
-        "!fast.doubtful.are_found(ids, &fast.texts)",
+        "!fast.finds_doubtful(ids)",
         "false",
     ),
     Fault(
@@ -529,13 +529,13 @@ FAULTS = (
     ),
     Fault(
         "white space is stripped on the other side only",
-        "rust/fast/doubtful.rs",
-        "[(before, token.lstrip), (behind, token.rstrip)]",
-        "[(before, token.rstrip), (behind, token.lstrip)]",
+        "rust/fast/neighbours.rs",
+        "AddedToken { lstrip, rstrip, single_word, .. }",
+        "AddedToken { lstrip: rstrip, rstrip: lstrip, single_word, .. }",
     ),
     Fault(
         "words go on in ASCII only",
-        "rust/fast/doubtful.rs",
+        "rust/fast/neighbours.rs",
         "!c.is_ascii() || ",
         "",
     ),
@@ -546,10 +546,28 @@ FAULTS = (
         "nested.extend([outer])",
     ),
     Fault(
-        "an added token that is looked for behind the normalizer is found as others are",
-        "rust/fast/doubtful.rs",
-        "!is_behind_others && ",
+        "an added token is found though a longer one may be",
+        "rust/fast/neighbours.rs",
+        "!goes_on(bytes) && ",
         "",
+    ),
+    Fault(
+        "an added token is found though another one may reach into it",
+        "rust/fast/neighbours.rs",
+        "(is_found || !reaches(bytes))",
+        "(is_found || !reaches(bytes) || true)",
+    ),
+    Fault(
+        "what is looked for first is found no earlier",
+        "rust/fast/neighbours.rs",
+        "|other: &&&AddedToken| token.normalized && !other.normalized",
+        "|_: &&&AddedToken| false",
+    ),
+    Fault(
+        "nothing behind an added token changes what the normalizer makes of it",
+        "rust/fast/neighbours.rs",
+        "!self.is_behind_normalizer || ",
+        "true || ",
     ),
     Fault(
         "an added token is a whole word where it is found",

@@ -14,6 +14,7 @@ use super::normal::{Composition, Normal};
 use super::texts::Texts;
 use super::words::Words;
 use crate::byte_level;
+use crate::few_ids::FewIds;
 use crate::file::RawMerge;
 use crate::ids::Ids;
 use crate::machine::{self, Builder, Kinds, States, Sync, Traits};
@@ -69,7 +70,13 @@ impl Fast {
         let family = Family(&splitter);
         let states = States::new(&family, machine::CONTINUATION).ok_or("its pre-tokenizer has too many states")?;
         let sync = Sync::new(&family, &states, machine::CONTEXT);
-        let kinds = kinds(tokenizer, &splitter, &states, &texts, &added, &normal, &comes_back)
+        let doubtful = Doubtful::new(tokenizer, &normal);
+        let overlapping = added.overlapping();
+        // Where one can share bytes with another one, the texts around it have to be looked at. A doubtful one stands beside
+        // nothing that reaches into it, or the row is the reference's.
+        let keeps_apart = |id: u32| doubtful.holds(id) || !overlapping.contains(texts.bytes(id));
+        let borders: FewIds<bool> = tokenizer.added_tokens().keys().map(|&id| (id, keeps_apart(id))).collect();
+        let kinds = kinds(&borders, &splitter, &states, &texts, &added, &normal, &comes_back)
             .ok_or("its tokens are of too many kinds")?;
         let cuts = Cuts::new(&texts, &kinds, &sync, splitter.classes());
         let words = Words::new(&texts, (0..count).filter(|&id| pairs.is_self_canonical(id)));
@@ -82,7 +89,7 @@ impl Fast {
             pairs,
             texts,
             added,
-            doubtful: Doubtful::new(tokenizer, &normal),
+            doubtful,
             normal,
             atoms,
             comes_back,
@@ -157,8 +164,9 @@ fn pairs(
     Pairs::new(spelled, &merges)
 }
 
+/// The kinds of all tokens. Of the added tokens those keep apart that `borders` says.
 fn kinds(
-    tokenizer: &Tokenizer,
+    borders: &FewIds<bool>,
     splitter: &Splitter,
     states: &States,
     texts: &Texts,
@@ -168,13 +176,11 @@ fn kinds(
 ) -> Option<Kinds> {
     let (_outside, comes_back) = comes_back.split_last()?;
     let mut kinds = Builder::new(states, comes_back.len());
-    let overlapping = added.overlapping();
     let beyond_ascii = splitter.classes_beyond_ascii();
     for (id, &comes_back) in (0..).zip(comes_back) {
         let bytes = texts.bytes(id);
-        if tokenizer.added(id).is_some() {
-            // Where it can share bytes with another one, the texts around it have to be looked at.
-            if !overlapping.contains(bytes) {
+        if let Some(&keeps_apart) = borders.get(id) {
+            if keeps_apart {
                 kinds.set_border(id);
             }
         } else if comes_back {

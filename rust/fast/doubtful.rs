@@ -1,41 +1,57 @@
 //! Added tokens whose own text does not tell whether they are found in a row.
 //!
-//! Some take the white space on a side with them, or are found only where no word goes on. Between other neighbours such a token
-//! is found as any other, and all is proven of it that is proven of those; which neighbours it has is told by the tokens on both
-//! sides of it. Of others more has a say: those of which one begins another, since the longer one is found if it is there, and
-//! those that are looked for only after the normalizer has been at work, behind all that are not.
-//!
-//! Rows in which that matters are the reference's: rows that hold a token of the second sort, or one of the first between
-//! neighbours that matter, and rows that spell the text of one.
+//! Some take the white space on a side with them, or are found only where no word goes on. Of some the text begins that of
+//! another one, which is found if it is there; and under a normalizer some are looked for behind all others, in what it makes of
+//! the text. Between neighbours that change nothing ([`Neighbours`]) such a token is found as any other, and all is proven of it
+//! that is proven of those. Rows where it has others, and rows that spell its text, are the reference's.
 
 use std::collections::HashSet;
 
 use tokenizers::AddedToken;
 
+use crate::fast::Fast;
+use crate::fast::neighbours::Neighbours;
 use crate::fast::normal::Normal;
-use crate::fast::texts::Texts;
 use crate::few_ids::FewIds;
+use crate::machine::BORDER;
 use crate::tokenizer::Tokenizer;
+
+/// So many times a text of one is compared with that of another, byte by byte; beyond that, neighbours tell nothing.
+const MOST_COMPARED: usize = 1 << 20;
 
 /// The added tokens of a tokenizer that are not found by their text alone.
 pub(crate) struct Doubtful(FewIds<Doubt>);
 
 struct Doubt {
-    token: AddedToken,
-    /// The tokens on both sides of it tell whether it is found.
-    is_told_by_neighbours: bool,
+    text: String,
+    /// `None` where they do not tell whether it is found.
+    neighbours: Option<Neighbours>,
 }
 
 impl Doubtful {
     pub(crate) fn new(tokenizer: &Tokenizer, normal: &Normal) -> Self {
-        let all = tokenizer.added_tokens();
-        let nested = nested(all.values().map(|added| added.token.content.as_str()).collect());
-        let doubt = |token: &AddedToken, looks_beside| {
+        let all: Vec<&AddedToken> = tokenizer.added_tokens().values().map(|added| &added.token).collect();
+        let nested = nested(all.iter().map(|token| token.content.as_str()).collect());
+        let is_doubtful = |token: &AddedToken, looks_beside: bool| {
             let is_behind_others = token.normalized && !matches!(normal, Normal::Identity);
-            let is_told_by_neighbours = !is_behind_others && !nested.contains(token.content.as_str());
-            (looks_beside || !is_told_by_neighbours).then(|| Doubt { token: token.clone(), is_told_by_neighbours })
+            looks_beside || is_behind_others || nested.contains(token.content.as_str())
         };
-        Self(all.iter().filter_map(|(&id, added)| Some((id, doubt(&added.token, added.looks_beside())?))).collect())
+        let doubtful = || {
+            let added = tokenizer.added_tokens().iter().map(|(&id, added)| (id, &added.token, added.looks_beside()));
+            added.filter(|(_, token, looks_beside)| is_doubtful(token, *looks_beside))
+        };
+        let bytes: usize = all.iter().map(|token| token.content.len()).sum();
+        let is_told = doubtful().count().saturating_mul(bytes) <= MOST_COMPARED;
+        let doubt = |token: &AddedToken| Doubt {
+            text: token.content.clone(),
+            neighbours: if is_told { Neighbours::of(token, &all, normal) } else { None },
+        };
+        Self(doubtful().map(|(id, token, _)| (id, doubt(token))).collect())
+    }
+
+    /// Whether it is one of them.
+    pub(crate) fn holds(&self, id: u32) -> bool {
+        self.0.get(id).is_some()
     }
 
     /// Where such tokens stand among others.
@@ -48,25 +64,22 @@ impl Doubtful {
         ids.iter().enumerate().filter_map(|(at, &id)| Some((at, self.0.get(id)?)))
     }
 
-    /// Whether all such tokens of a row are found as others are; no where that is not told.
-    pub(crate) fn are_found(&self, ids: &[u32], texts: &Texts) -> bool {
-        let text = |&id: &u32| std::str::from_utf8(texts.bytes(id)).unwrap_or_default();
-        self.doubts(ids).all(|(at, Doubt { token, is_told_by_neighbours })| {
-            let before = ids[..at].last().map(|id| text(id).chars().next_back());
-            let behind = ids.get(at + 1).map(|id| text(id).chars().next());
-            let mut strips = [(before, token.lstrip), (behind, token.rstrip)].into_iter();
-            *is_told_by_neighbours
-                && strips.all(|(neighbour, is_stripped)| {
-                    let leaves =
-                        |c: char| !(is_stripped && c.is_whitespace() || token.single_word && may_be_of_word(c));
-                    neighbour.is_none_or(|c| c.is_some_and(leaves))
-                })
-        })
-    }
-
     /// Whether a text holds that of such a token.
     pub(crate) fn is_spelled(&self, text: &str) -> bool {
-        self.0.by_id().values().any(|doubt| text.contains(&doubt.token.content))
+        self.0.by_id().values().any(|doubt| text.contains(&doubt.text))
+    }
+}
+
+impl Fast {
+    /// Whether all doubtful tokens of a row are found as others are; no where that is not told.
+    pub(crate) fn finds_doubtful(&self, ids: &[u32]) -> bool {
+        self.doubtful.doubts(ids).all(|(at, doubt)| {
+            let before = ids[..at].last().map(|&id| self.texts.bytes(id));
+            let behind = ids.get(at + 1).map(|&id| self.texts.bytes(id));
+            let is_found = self.kind_before(ids, at) == BORDER;
+            let neighbours = doubt.neighbours.as_ref();
+            neighbours.is_some_and(|neighbours| neighbours.leave_it(before, is_found, behind, &self.normal))
+        })
     }
 }
 
@@ -83,9 +96,4 @@ fn nested(mut texts: Vec<&str>) -> HashSet<&str> {
         }
     }
     nested
-}
-
-/// Whether the reference may take a character for one of a word; what is not ASCII is taken for one.
-fn may_be_of_word(c: char) -> bool {
-    !c.is_ascii() || c.is_ascii_alphanumeric() || c == '_'
 }

@@ -14,6 +14,7 @@ mod doubtful;
 mod fragments;
 mod local;
 mod mend;
+mod neighbours;
 mod normal;
 mod redo;
 mod repair;

@@ -23,7 +23,7 @@ impl Tokenizer {
     pub(super) fn find_windows(&self, fast: &Fast, ids: &[u32], scratch: &mut Scratch) -> Option<()> {
         let Scratch { scanned, windows, work } = scratch;
         windows.clear();
-        if !fast.doubtful.are_found(ids, &fast.texts) {
+        if !fast.finds_doubtful(ids) {
             return None;
         }
         work.buffers.encoded = 0;

@@ -8,6 +8,8 @@ use crate::engine::Engine;
 const FAMILIES: [&str; 8] = ["gpt2", "digits", "cl100k", "qwen", "qwen3.5", "o200k", "tekken", "deepseek"];
 const LONGEST: usize = 4;
 
+type Rows = &'static [&'static [&'static str]];
+
 /// All rows of up to [`LONGEST`] of some tokens of a tokenizer, against the reference.
 fn exhaust(kind: Kind, tokens: &[&str], unmade: &[&str]) {
     exhaust_parts(kind, tokens, unmade, &[]);
@@ -143,27 +145,44 @@ fn neighbours_that_change_nothing_are_as_others() {
     }
 }
 
-/// The reference judges rows that hold or spell an added token of which more than its text tells where it is found, and no others.
+/// The reference judges rows that spell the text of a doubtful token, or hold one between neighbours that matter, and no others.
 #[test]
-fn rows_without_doubtful_tokens_are_as_others() {
+fn rows_in_which_nothing_is_doubtful_are_as_others() {
     let nested = Kind { family: "gpt2", added: &["<m>", "<m>!", "!"], ..Kind::default() };
     let normalized =
         Kind { family: "gpt2", nfc: true, added: &["<m>", "!"], flags: &["normalized"], ..Kind::default() };
-    for kind in [nested, normalized] {
-        let tokenizer = kind.of_few(&["<", "m", ">", "a"], &[]);
+    let spaces = Kind { family: "gpt2", added: &["  ", "   ", "!"], ..Kind::default() };
+    let cases: [(Kind, Rows, Rows); 3] = [
+        (
+            nested,
+            &[&["a", "<m>", "a"], &["<m>", "\u{301}"], &["<m>!", "!"], &["<", "m", "!"], &["<", "<m>"], &["<m>"]],
+            &[&["<m>", "!"], &["<", "m", ">"], &["a", "<", "m", ">", "!"]],
+        ),
+        (
+            normalized,
+            &[&["a", "<m>", "a"], &["<", "\u{301}", "<m>"], &["<m>", "!"], &["!", "\u{301}"], &["<m>", "<m>"]],
+            &[&["<m>", "\u{301}"], &["<", "m", ">"]],
+        ),
+        (
+            spaces,
+            &[&["a", "  ", "a"], &["   ", "a"], &["a", " ", "a"], &["!", "  ", "!"], &["   ", "  "]],
+            &[&["  ", " ", "a"], &["a", " ", "  "], &["  ", "  "], &[" ", " "]],
+        ),
+    ];
+    for (kind, fast, reference) in cases {
+        let tokenizer = kind.of_few(&["<", "m", ">", "a", " ", "\u{301}"], &[]);
         let id = |text: &&str| (0..tokenizer.outside()).find(|&id| tokenizer.surface(id) == Some(text.as_bytes()));
-        for row in [&["a"][..], &["a", "!", "a"], &["<", "m", "a", ">"], &["<", "m", "!"], &["a", "<", "a"]] {
-            let ids: Vec<u32> = row.iter().map(|text| id(text).unwrap()).collect();
-            assert!(by_fast(&tokenizer, &Row { ids: &ids, ..Row::default() }).is_some(), "{row:?}");
-        }
-        for row in [&["<m>"][..], &["a", "<m>", "a"], &["<", "m", ">"], &["a", "<", "m", ">", "!"]] {
-            let ids: Vec<u32> = row.iter().map(|text| id(text).unwrap()).collect();
-            assert!(by_fast(&tokenizer, &Row { ids: &ids, ..Row::default() }).is_none(), "{row:?}");
+        for (rows, by_fast_one) in [(fast, true), (reference, false)] {
+            for row in rows {
+                let ids: Vec<u32> = row.iter().map(|text| id(text).unwrap()).collect();
+                let found = by_fast(&tokenizer, &Row { ids: &ids, ..Row::default() });
+                assert_eq!(found.is_some(), by_fast_one, "{:?}: {row:?}", kind.added);
+            }
         }
     }
 }
 
-/// Added tokens of which one begins another: which of them is found is told by what follows.
+/// Added tokens of which one begins another: which of them is found is told by what follows, and by what reaches into it.
 #[test]
 fn added_tokens_of_which_one_begins_another() {
     for family in FAMILIES {
@@ -171,6 +190,8 @@ fn added_tokens_of_which_one_begins_another() {
             let kind = Kind { family, flags, ..Kind::default() };
             exhaust(Kind { added: &["  ", "   ", "x "], ..kind }, &["a", " ", " a", "a ", "\n"], &[]);
             exhaust(Kind { added: &["aa", "aab", "aabb", "ba"], ..kind }, &["a", "b", "ab", " aa"], &[]);
+            exhaust(Kind { added: &["b", "ba", "ab", "cab"], ..kind }, &["a", "c", "ca", "<"], &[]);
+            exhaust(Kind { added: &["xa", "x", "ay", "xax"], ..kind }, &["a", "y", "<", "<x"], &[]);
         }
     }
 }
