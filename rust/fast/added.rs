@@ -12,20 +12,20 @@ pub(crate) struct AddedTexts {
 }
 
 impl AddedTexts {
-    /// `None` where one is empty. Those that another one begins are left out.
-    pub(crate) fn new<'t>(texts: impl Iterator<Item = &'t [u8]>) -> Option<Self> {
+    /// None of them is empty. Those that another one begins are left out.
+    pub(crate) fn new<'t>(texts: impl Iterator<Item = &'t [u8]>) -> Self {
         let mut texts: Vec<Box<[u8]>> = texts.map(Into::into).collect();
         texts.sort_unstable();
         texts.dedup_by(|text, before| text.starts_with(before));
         let (mut first_bytes, mut second_bytes) = ([false; 256], [false; 256]);
         for text in &texts {
-            first_bytes[usize::from(*text.first()?)] = true;
+            first_bytes[usize::from(text[0])] = true;
             match text.get(1) {
                 Some(second) => second_bytes[usize::from(*second)] = true,
                 None => second_bytes.fill(true),
             }
         }
-        Some(Self { texts, first_bytes, second_bytes })
+        Self { texts, first_bytes, second_bytes }
     }
 
     /// Those that share bytes with another one in some text: which of the two is found there is told by what else is
@@ -110,7 +110,7 @@ mod tests {
             text in bytes(0..12),
             limit in 0usize..14,
         ) {
-            let added = AddedTexts::new(texts.iter().map(Vec::as_slice)).unwrap();
+            let added = AddedTexts::new(texts.iter().map(Vec::as_slice));
             let is_begun = |text: &Vec<u8>| texts.iter().any(|own| own != text && text.starts_with(own));
             let texts: Vec<_> = texts.iter().filter(|text| !is_begun(text)).collect();
             let rest = |at: &usize| &text[*at..];

@@ -128,6 +128,9 @@ fn normal(section: &Value) -> Option<Normal> {
 fn added(tokenizer: &Tokenizer, normal: &Normal) -> Result<AddedTexts, Refusal> {
     terms::special_texts(tokenizer)?;
     let tokens = || tokenizer.added_tokens().values().map(|added| &added.token);
+    if tokens().any(|token| token.content.is_empty()) {
+        return Err("an added token has no text");
+    }
     if tokens().any(|token| token.normalized && !normal.keeps(&token.content)) {
         return Err("its normalizer changes the text of an added token that is looked for behind it");
     }
@@ -137,7 +140,7 @@ fn added(tokenizer: &Tokenizer, normal: &Normal) -> Result<AddedTexts, Refusal> 
     {
         return Err("the text of an added token is not what decoding prints for it");
     }
-    AddedTexts::new(tokens().map(|token| token.content.as_bytes())).ok_or("an added token has no text")
+    Ok(AddedTexts::new(tokens().map(|token| token.content.as_bytes())))
 }
 
 fn pairs(

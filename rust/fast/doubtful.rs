@@ -10,6 +10,7 @@ use std::collections::HashSet;
 use tokenizers::AddedToken;
 
 use crate::fast::Fast;
+use crate::fast::added::AddedTexts;
 use crate::fast::neighbours::Neighbours;
 use crate::fast::normal::Normal;
 use crate::few_ids::FewIds;
@@ -20,12 +21,10 @@ use crate::tokenizer::Tokenizer;
 const MOST_COMPARED: usize = 1 << 20;
 
 /// The added tokens of a tokenizer that are not found by their text alone.
-pub(crate) struct Doubtful(FewIds<Doubt>);
-
-struct Doubt {
-    text: String,
-    /// `None` where they do not tell whether it is found.
-    neighbours: Option<Neighbours>,
+pub(crate) struct Doubtful {
+    texts: AddedTexts,
+    /// By id what may not stand beside it; `None` where its neighbours do not tell whether it is found.
+    neighbours: FewIds<Option<Neighbours>>,
 }
 
 impl Doubtful {
@@ -42,42 +41,38 @@ impl Doubtful {
         };
         let bytes: usize = all.iter().map(|token| token.content.len()).sum();
         let is_told = doubtful().count().saturating_mul(bytes) <= MOST_COMPARED;
-        let doubt = |token: &AddedToken| Doubt {
-            text: token.content.clone(),
-            neighbours: if is_told { Neighbours::of(token, &all, normal) } else { None },
-        };
-        Self(doubtful().map(|(id, token, _)| (id, doubt(token))).collect())
+        let neighbours = |token: &AddedToken| if is_told { Neighbours::of(token, &all, normal) } else { None };
+        Self {
+            texts: AddedTexts::new(doubtful().map(|(_, token, _)| token.content.as_bytes())),
+            neighbours: doubtful().map(|(id, token, _)| (id, neighbours(token))).collect(),
+        }
     }
 
     /// Whether it is one of them.
     pub(crate) fn holds(&self, id: u32) -> bool {
-        self.0.get(id).is_some()
+        self.neighbours.get(id).is_some()
     }
 
     /// Where such tokens stand among others.
     pub(crate) fn among<'i>(&'i self, ids: &'i [u32]) -> impl Iterator<Item = usize> + 'i {
-        self.doubts(ids).map(|(at, _)| at)
-    }
-
-    fn doubts<'i>(&'i self, ids: &'i [u32]) -> impl Iterator<Item = (usize, &'i Doubt)> + 'i {
-        let ids = if self.0.by_id().is_empty() { &[] } else { ids };
-        ids.iter().enumerate().filter_map(|(at, &id)| Some((at, self.0.get(id)?)))
+        let ids = if self.neighbours.by_id().is_empty() { &[] } else { ids };
+        ids.iter().enumerate().filter(|(_, id)| self.holds(**id)).map(|(at, _)| at)
     }
 
     /// Whether a text holds that of such a token.
     pub(crate) fn is_spelled(&self, text: &str) -> bool {
-        self.0.by_id().values().any(|doubt| text.contains(&doubt.text))
+        self.texts.reach(text.as_bytes(), text.len()).is_some()
     }
 }
 
 impl Fast {
     /// Whether all doubtful tokens of a row are found as others are; no where that is not told.
     pub(crate) fn finds_doubtful(&self, ids: &[u32]) -> bool {
-        self.doubtful.doubts(ids).all(|(at, doubt)| {
+        self.doubtful.among(ids).all(|at| {
             let before = ids[..at].last().map(|&id| self.texts.bytes(id));
             let behind = ids.get(at + 1).map(|&id| self.texts.bytes(id));
             let is_found = self.kind_before(ids, at) == BORDER;
-            let neighbours = doubt.neighbours.as_ref();
+            let neighbours = self.doubtful.neighbours.get(ids[at]).and_then(Option::as_ref);
             neighbours.is_some_and(|neighbours| neighbours.leave_it(before, is_found, behind, &self.normal))
         })
     }

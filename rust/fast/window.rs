@@ -5,6 +5,9 @@ use std::ops::Range;
 use crate::fast::Fast;
 use crate::machine::{BORDER, OPAQUE};
 
+/// The text of an added token is followed over so many tokens at most: it may be thousands long, and go on from each of them.
+const FARTHEST: usize = 64;
+
 /// A stretch of a row that is encoded by itself as it is within the row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Window {
@@ -33,6 +36,9 @@ impl Fast {
                 if last + 1 >= tokens.end && !self.ends_segment(ids, tokens.end) {
                     tokens.end = self.cut_from(ids, last + 2);
                 }
+                if self.ends_segment(ids, tokens.end) {
+                    break;
+                }
             }
         }
         Window { tokens, holds_added }
@@ -46,7 +52,8 @@ impl Fast {
         self.grown(ids, tokens.start..self.cut_from(ids, far), text)
     }
 
-    /// The last token that the texts of added tokens reach into that begin in token `at`; `text` is room to look for them.
+    /// The last token that the texts of added tokens reach into that begin in token `at`, or the last one of the text where that
+    /// is farther than one looks; `text` is room to look for them.
     pub(crate) fn added_from(&self, ids: &[u32], at: usize, text: &mut Vec<u8>) -> Option<usize> {
         let own = self.texts.length(&ids[at..=at]);
         text.clear();
@@ -55,6 +62,9 @@ impl Fast {
             // One may begin in the token itself, or nobody would ask: whether it does, the next one tells at a look.
             if behind > 0 && !self.added.may_go_on_behind(text, own) {
                 break;
+            }
+            if behind == FARTHEST {
+                return (at..ids.len()).find(|&last| self.ends_segment(ids, last + 1));
             }
         }
         let mut end = self.added.reach(text, own)?;
