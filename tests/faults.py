@@ -570,6 +570,12 @@ FAULTS = (
         "true || ",
     ),
     Fault(
+        "the text of an added token is no longer than one looks",
+        "rust/fast/window.rs",
+        "return (at..ids.len()).find(|&last| self.ends_segment(ids, last + 1));",
+        "break;",
+    ),
+    Fault(
         "an added token is a whole word where it is found",
         "rust/cause.rs",
         "!is_found && ",

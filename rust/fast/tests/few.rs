@@ -196,6 +196,33 @@ fn added_tokens_of_which_one_begins_another() {
     }
 }
 
+/// Texts of more tokens than one is followed over, whole and not.
+#[test]
+fn added_tokens_that_go_on_over_many_others() {
+    const LONG: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    let kind = Kind { family: "gpt2", added: &[LONG, "<m>"], ..Kind::default() };
+    let tokenizer = kind.of_few(&["a", "b"], &[]);
+    let id = |text: &str| (0..tokenizer.outside()).find(|&id| tokenizer.surface(id) == Some(text.as_bytes())).unwrap();
+    let [a, b, added, apart] = ["a", "b", LONG, "<m>"].map(id);
+    for count in [1, 63, 64, 65, 66, LONG.len() - 1, LONG.len(), LONG.len() + 1, 2 * LONG.len(), 3 * LONG.len() - 1] {
+        let run = vec![a; count];
+        let rows = [
+            run.clone(),
+            [&[b], &run[..], &[b]].concat(),
+            [&run[..], &[apart], &run[..], &[b, b]].concat(),
+            [&run[..], &[b], &run[..], &[b, apart, b]].concat(),
+            [&run[..], &[added], &run[..]].concat(),
+        ];
+        for ids in rows {
+            let row = Row { ids: &ids, ..Row::default() };
+            let expected = tokenizer.audit(&row, PipelineOptions::default(), Engine::Reference).unwrap();
+            if let Some(found) = by_fast(&tokenizer, &row) {
+                assert_eq!(same_work(found, &expected), expected, "{count}: {ids:?}");
+            }
+        }
+    }
+}
+
 /// Added tokens that are looked for behind the normalizer, which may make their text, or take it apart.
 #[test]
 fn added_tokens_behind_the_normalizer() {
