@@ -15,9 +15,9 @@ RECORD = (
         why=BAD_ROW_LEFT_OUT,
         how_it_arises="Ids that went through a float column (pandas turns integers with a gap into floats), a log that "
         "writes token strings, a line that was cut while the file was written. The reference fails where an added "
-        "token strips white space that is another added token.",
-        fix="Write ids as integers. After pandas: .astype('int64') on each row, with no null left. Where the reference "
-        "fails, no encoder reads the text of this row either: take lstrip or rstrip from the added token.",
+        "token strips white space that is another added token; no encoder reads such a text until one of them loses "
+        "its lstrip or rstrip.",
+        fix="Write ids as integers. After pandas: .astype('int64') on each row, with no null left.",
         example=TINY
         + """\
 >>> tito.check([0, 1.0], tok)
