@@ -32,8 +32,7 @@ impl Doubtful {
         let all: Vec<&AddedToken> = tokenizer.added_tokens().values().map(|added| &added.token).collect();
         let nested = nested(all.iter().map(|token| token.content.as_str()).collect());
         let is_doubtful = |token: &AddedToken, looks_beside: bool| {
-            let is_behind_others = token.normalized && !matches!(normal, Normal::Identity);
-            looks_beside || is_behind_others || nested.contains(token.content.as_str())
+            looks_beside || normal.precedes(token) || nested.contains(token.content.as_str())
         };
         let doubtful = || {
             let added = tokenizer.added_tokens().iter().map(|(&id, added)| (id, &added.token, added.looks_beside()));
@@ -55,8 +54,12 @@ impl Doubtful {
 
     /// Where such tokens stand among others.
     pub(crate) fn among<'i>(&'i self, ids: &'i [u32]) -> impl Iterator<Item = usize> + 'i {
+        self.with_neighbours(ids).map(|(at, _)| at)
+    }
+
+    fn with_neighbours<'i>(&'i self, ids: &'i [u32]) -> impl Iterator<Item = (usize, Option<&'i Neighbours>)> + 'i {
         let ids = if self.neighbours.by_id().is_empty() { &[] } else { ids };
-        ids.iter().enumerate().filter(|(_, id)| self.holds(**id)).map(|(at, _)| at)
+        ids.iter().enumerate().filter_map(|(at, &id)| Some((at, self.neighbours.get(id)?.as_ref())))
     }
 
     /// Whether a text holds that of such a token.
@@ -68,11 +71,10 @@ impl Doubtful {
 impl Fast {
     /// Whether all doubtful tokens of a row are found as others are; no where that is not told.
     pub(crate) fn finds_doubtful(&self, ids: &[u32]) -> bool {
-        self.doubtful.among(ids).all(|at| {
+        self.doubtful.with_neighbours(ids).all(|(at, neighbours)| {
             let before = ids[..at].last().map(|&id| self.texts.bytes(id));
             let behind = ids.get(at + 1).map(|&id| self.texts.bytes(id));
             let is_found = self.kind_before(ids, at) == BORDER;
-            let neighbours = self.doubtful.neighbours.get(ids[at]).and_then(Option::as_ref);
             neighbours.is_some_and(|neighbours| neighbours.leave_it(before, is_found, behind, &self.normal))
         })
     }

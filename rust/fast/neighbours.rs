@@ -27,7 +27,7 @@ impl Neighbours {
     /// Those of a token among `all`; `None` where what its neighbours are does not tell.
     pub(crate) fn of(token: &AddedToken, all: &[&AddedToken], normal: &Normal) -> Option<Self> {
         let own = token.content.as_str();
-        let is_behind_normalizer = token.normalized && !matches!(normal, Normal::Identity);
+        let is_behind_normalizer = normal.precedes(token);
         // Those that are not normalized are looked for first, also within it.
         let comes_first = |other: &&&AddedToken| token.normalized && !other.normalized;
         let is_broken_by = |other: &AddedToken| {

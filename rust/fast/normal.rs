@@ -1,5 +1,6 @@
 //! Whether a normalizer leaves tokens as they are, told token by token.
 
+use tokenizers::AddedToken;
 use unicode_normalization_alignments::UnicodeNormalization;
 use unicode_normalization_alignments::char::canonical_combining_class;
 
@@ -47,6 +48,11 @@ impl Characters {
 }
 
 impl Normal {
+    /// Whether an added token is looked for in what it makes of a text.
+    pub(crate) fn precedes(&self, token: &AddedToken) -> bool {
+        token.normalized && !matches!(self, Self::Identity)
+    }
+
     /// Whether `text` comes through as it is.
     pub(crate) fn keeps(&self, text: &str) -> bool {
         match self {

@@ -4,11 +4,25 @@ use super::made::Kind;
 use super::{by_fast, same_work};
 use crate::audit::{PipelineOptions, Row};
 use crate::engine::Engine;
+use crate::tokenizer::Tokenizer;
 
 const FAMILIES: [&str; 8] = ["gpt2", "digits", "cl100k", "qwen", "qwen3.5", "o200k", "tekken", "deepseek"];
 const LONGEST: usize = 4;
 
 type Rows = &'static [&'static [&'static str]];
+
+/// What the fast engine says of a row, if it says anything, against the reference.
+fn check(tokenizer: &Tokenizer, row: &Row<'_>) {
+    if let Some(found) = by_fast(tokenizer, row) {
+        let expected = tokenizer.audit(row, PipelineOptions::default(), Engine::Reference).unwrap();
+        assert_eq!(same_work(found, &expected), expected, "{:?}", row.ids);
+    }
+}
+
+/// The token with this text.
+fn id_of(tokenizer: &Tokenizer, text: &str) -> Option<u32> {
+    (0..tokenizer.outside()).find(|&id| tokenizer.surface(id) == Some(text.as_bytes()))
+}
 
 /// All rows of up to [`LONGEST`] of some tokens of a tokenizer, against the reference.
 fn exhaust(kind: Kind, tokens: &[&str], unmade: &[&str]) {
@@ -29,10 +43,7 @@ fn exhaust_parts(kind: Kind, tokens: &[&str], unmade: &[&str], parts: &[&[u8]]) 
         at += 1;
         let mask: Vec<u8> = [0, 1].into_iter().cycle().take(ids_of_row.len()).collect();
         let row = Row { ids: &ids_of_row, mask: Some(&mask), ..Row::default() };
-        if let Some(found) = by_fast(&tokenizer, &row) {
-            let expected = tokenizer.audit(&row, PipelineOptions::default(), Engine::Reference).unwrap();
-            assert_eq!(same_work(found, &expected), expected, "{ids_of_row:?}");
-        }
+        check(&tokenizer, &row);
         if ids_of_row.len() < LONGEST {
             rows.extend(ids.iter().map(|&id| [&ids_of_row[..], &[id]].concat()));
         }
@@ -129,10 +140,9 @@ fn neighbours_that_change_nothing_are_as_others() {
     for flags in [&["lstrip"], &["rstrip"], &["single_word"]] {
         let kind = Kind { family: "gpt2", added: &["<m>"], flags, ..Kind::default() };
         let tokenizer = kind.of_few(&["a", "!", " "], &[]);
-        let id = |text: &&str| (0..tokenizer.outside()).find(|&id| tokenizer.surface(id) == Some(text.as_bytes()));
         for left in ["", "a", "!", " "] {
             for right in ["", "a", "!", " "] {
-                let ids: Vec<u32> = [left, "<m>", right].iter().filter_map(id).collect();
+                let ids: Vec<u32> = [left, "<m>", right].iter().filter_map(|text| id_of(&tokenizer, text)).collect();
                 let changes = match flags[0] {
                     "lstrip" => left == " ",
                     "rstrip" => right == " ",
@@ -171,10 +181,9 @@ fn rows_in_which_nothing_is_doubtful_are_as_others() {
     ];
     for (kind, fast, reference) in cases {
         let tokenizer = kind.of_few(&["<", "m", ">", "a", " ", "\u{301}"], &[]);
-        let id = |text: &&str| (0..tokenizer.outside()).find(|&id| tokenizer.surface(id) == Some(text.as_bytes()));
         for (rows, by_fast_one) in [(fast, true), (reference, false)] {
             for row in rows {
-                let ids: Vec<u32> = row.iter().map(|text| id(text).unwrap()).collect();
+                let ids: Vec<u32> = row.iter().map(|text| id_of(&tokenizer, text).unwrap()).collect();
                 let found = by_fast(&tokenizer, &Row { ids: &ids, ..Row::default() });
                 assert_eq!(found.is_some(), by_fast_one, "{:?}: {row:?}", kind.added);
             }
@@ -202,8 +211,7 @@ fn added_tokens_that_go_on_over_many_others() {
     const LONG: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
     let kind = Kind { family: "gpt2", added: &[LONG, "<m>"], ..Kind::default() };
     let tokenizer = kind.of_few(&["a", "b"], &[]);
-    let id = |text: &str| (0..tokenizer.outside()).find(|&id| tokenizer.surface(id) == Some(text.as_bytes())).unwrap();
-    let [a, b, added, apart] = ["a", "b", LONG, "<m>"].map(id);
+    let [a, b, added, apart] = ["a", "b", LONG, "<m>"].map(|text| id_of(&tokenizer, text).unwrap());
     for count in [1, 63, 64, 65, 66, LONG.len() - 1, LONG.len(), LONG.len() + 1, 2 * LONG.len(), 3 * LONG.len() - 1] {
         let run = vec![a; count];
         let rows = [
@@ -214,11 +222,7 @@ fn added_tokens_that_go_on_over_many_others() {
             [&run[..], &[added], &run[..]].concat(),
         ];
         for ids in rows {
-            let row = Row { ids: &ids, ..Row::default() };
-            let expected = tokenizer.audit(&row, PipelineOptions::default(), Engine::Reference).unwrap();
-            if let Some(found) = by_fast(&tokenizer, &row) {
-                assert_eq!(same_work(found, &expected), expected, "{count}: {ids:?}");
-            }
+            check(&tokenizer, &Row { ids: &ids, ..Row::default() });
         }
     }
 }
